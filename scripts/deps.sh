@@ -22,7 +22,7 @@ packages=(
 	linux-source-6.12
 	# the provider, the tools and the fuzzers
 	pkg-config libibverbs-dev librdmacm-dev libnl-3-dev libnl-route-3-dev
-	libcurl4-openssl-dev libjson-c-dev libdw-dev
+	libcurl4-openssl-dev libjson-c-dev libdw-dev libpq-dev
 	clang libclang-rt-14-dev
 	# elects the writer of a log in a test
 	etcd-server
@@ -35,6 +35,8 @@ packages=(
 	ndctl daxctl nvme-cli iperf3
 	# containers, and counters for Prometheus
 	containernetworking-plugins crun jq python3-prometheus-client
+	# commits through a standby of ours
+	postgresql-15 postgresql-client-15
 	# consumers of verbs: NFS, iSCSI (iSER), UCX, libfabric, MPI
 	nfs-kernel-server nfs-common rpcbind open-iscsi ucx-utils libfabric-bin
 	openmpi-bin libopenmpi-dev

@@ -21,7 +21,8 @@
  * connections, and userspace/tests/test_log_crash.c tries crashes on them.
  * log_leader.c asks etcd which writer leads. log_text.c has the contents of records.
  * log_group.c posts records to all targets at once. log_medium.c, log_server.c and
- * log_link.c connect them to devices. log_command.c is shared with cairn_chain.c.
+ * log_link.c connect them to devices. log_command.c is shared with cairn_chain.c, and
+ * all but the elections and the texts with cairn_pgwal.c.
  */
 #include <errno.h>
 #include <getopt.h>

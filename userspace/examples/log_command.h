@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Parts that the commands cairn_log and cairn_chain share. */
+/* Parts that the commands cairn_log, cairn_chain and cairn_pgwal share. */
 #ifndef LOG_COMMAND_H
 #define LOG_COMMAND_H
 

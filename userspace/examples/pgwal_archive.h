@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* A log becomes files, as archive_command would have made them. */
+#ifndef PGWAL_ARCHIVE_H
+#define PGWAL_ARCHIVE_H
+
+#include "log_writer.h"
+
+/*
+ * Writes all that the log has into @directory. A segment that is not complete gets the
+ * ending ".partial", and zeros behind. Return: 0 or an errno, which was reported.
+ */
+int pgwal_archive(struct log_writer *log, const char *directory);
+
+#endif /* PGWAL_ARCHIVE_H */

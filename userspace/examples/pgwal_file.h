@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+#ifndef PGWAL_FILE_H
+#define PGWAL_FILE_H
+
+#include <stddef.h>
+
+/* Both return 0 when the bytes are durable, or an errno, which was reported. */
+
+int pgwal_file_write(const char *path, const void *bytes, size_t length);
+/*
+ * Makes a file of an archive: whole or not at all, and durable with its name. One that is
+ * there already must have the same bytes, or a beginning of them and zeros: EEXIST
+ * otherwise.
+ * @directory: open
+ */
+int pgwal_file_keep(int directory, const char *name, const void *bytes,
+		    size_t length);
+
+#endif /* PGWAL_FILE_H */

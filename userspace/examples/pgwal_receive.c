@@ -1,0 +1,489 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "pgwal_receive.h"
+
+#define TICK_MS		1000	/* members that are away are asked so often */
+#define BUSY_MS		50	/* ... or while one of them answers */
+#define REPORT_MS	10000	/* wal_receiver_status_interval of a standby */
+#define SILENT_MS	30000	/* then the server is asked ... */
+#define DEAD_MS		60000	/* ... and given up: wal_sender_timeout */
+#define FULL_PERCENT	90
+
+static int pgwal_receive_fail(const char *what, int err)
+{
+	fprintf(stderr, "cairn_pgwal: %s\n", what);
+	return err;
+}
+
+static uint64_t pgwal_receive_now(const struct pgwal_receiver *receiver)
+{
+	return receiver->log.session.ops->now();
+}
+
+/* ---- records ---- */
+
+static uint64_t pgwal_receive_in_flight(const struct pgwal_receiver *receiver)
+{
+	return receiver->posted - receiver->before - receiver->durable;
+}
+
+/*
+ * Whether the next record has memory. A record may be released before it was seen to be
+ * durable; its place in ->ends is needed until then.
+ */
+static bool pgwal_receive_has_room(const struct pgwal_receiver *receiver)
+{
+	uint64_t free_from = log_session_released(&receiver->log.session);
+
+	if (free_from > receiver->durable)
+		free_from = receiver->durable;
+	return receiver->posted - receiver->before <
+	       free_from + LOG_LINK_WINDOW;
+}
+
+static void pgwal_receive_warn(struct pgwal_receiver *receiver)
+{
+	const struct log_session *session = &receiver->log.session;
+	char end[PGWAL_LSN_TEXT];
+
+	if (receiver->nearly_full ||
+	    session->tail.offset < session->size / 100 * FULL_PERCENT)
+		return;
+	receiver->nearly_full = true;
+	fprintf(stderr, "cairn_pgwal: the log is nearly full at %s: %" PRIu64
+		" of %" PRIu64 " bytes are used\n",
+		pgwal_lsn_format(end, receiver->state.end),
+		session->tail.offset, session->size);
+}
+
+/* Commits of the primary wait until there is room: nothing more is read or reported. */
+static int pgwal_receive_full(struct pgwal_receiver *receiver)
+{
+	char end[PGWAL_LSN_TEXT];
+
+	if (!receiver->full)
+		fprintf(stderr, "cairn_pgwal: the log is full at %s, and commits"
+			" wait: copy it (cairn_pgwal archive), make the targets"
+			" empty (cairn_log wipe), begin another log"
+			" (cairn_pgwal receive -c)\n",
+			pgwal_lsn_format(end, receiver->state.end));
+	receiver->full = true;
+	return EAGAIN;
+}
+
+/* Return: 0; EAGAIN: not now; another errno: the session has ended. */
+static int pgwal_receive_append(struct pgwal_receiver *receiver,
+				enum pgwal_entry_kind kind, uint32_t timeline,
+				uint64_t lsn, uint32_t length)
+{
+	struct pgwal_entry *entry = &receiver->batch.entry;
+	uint64_t number = receiver->posted + 1;
+	struct log_record *record = log_writer_record(&receiver->log, number);
+	int err;
+
+	if (!pgwal_receive_has_room(receiver))
+		return EAGAIN;
+	*entry = (struct pgwal_entry){
+		.magic = PGWAL_ENTRY_MAGIC,
+		.kind = kind,
+		.system = receiver->server.system.id,
+		.lsn = lsn,
+		.timeline = timeline,
+		.segment = receiver->server.system.segment,
+	};
+	err = log_session_append(&receiver->log.session, record, number, entry,
+				 (uint32_t)sizeof(*entry) + length);
+	if (err == ENOSPC)
+		return pgwal_receive_full(receiver);
+	if (err)
+		return err;
+	receiver->posted = number;
+	receiver->ends[number % LOG_LINK_WINDOW] =
+		kind == PGWAL_ENTRY_WAL ? lsn + length : 0;
+	pgwal_receive_warn(receiver);
+	return pgwal_log_add(&receiver->state, record);
+}
+
+/* The records that have become durable. */
+static int pgwal_receive_poll(struct pgwal_receiver *receiver)
+{
+	struct log_session *session = &receiver->log.session;
+	uint64_t durable = receiver->durable, end;
+	int left = session->left, err;
+
+	err = log_session_poll(session, &durable);
+	if (session->left > left)
+		printf("a target is back, %d of %d\n", session->left,
+		       session->num_peers);
+	while (receiver->durable < durable) {
+		receiver->durable++;
+		end = receiver->ends[(receiver->before + receiver->durable) %
+				     LOG_LINK_WINDOW];
+		if (end)
+			receiver->flushed = end;
+	}
+	return err;
+}
+
+/* Sleeps until a record is durable or something else happens. */
+static int pgwal_receive_sleep(struct pgwal_receiver *receiver, int fd)
+{
+	struct log_session *session = &receiver->log.session;
+	bool busy = pgwal_receive_in_flight(receiver) ||
+		    session->left < session->num_peers;
+	uint64_t durable = receiver->durable;
+	struct pollfd fds[] = {
+		{ .fd = fd, .events = POLLIN },
+		{ .fd = receiver->log.nic.channel->fd, .events = POLLIN },
+	};
+	int err = log_group_arm(&session->group);
+
+	if (!err)
+		err = pgwal_receive_poll(receiver);
+	if (err || receiver->durable != durable)
+		return err;
+	if (poll(fds, 2, busy ? BUSY_MS : TICK_MS) < 0 && errno != EINTR)
+		return errno;
+	log_nic_woken(&receiver->log.nic);
+	return 0;
+}
+
+static int pgwal_receive_drain(struct pgwal_receiver *receiver)
+{
+	int err = 0;
+
+	while (!err && pgwal_receive_in_flight(receiver)) {
+		err = pgwal_receive_poll(receiver);
+		if (!err && pgwal_receive_in_flight(receiver))
+			err = pgwal_receive_sleep(receiver, -1);
+	}
+	return err;
+}
+
+/* ---- the stream ---- */
+
+static int pgwal_receive_message(struct pgwal_receiver *receiver)
+{
+	struct pgwal_server *server = &receiver->server;
+	struct pgwal_message *message = &receiver->message;
+	char got[PGWAL_LSN_TEXT], want[PGWAL_LSN_TEXT];
+	int err;
+
+	err = pgwal_server_take(server, message);
+	if (err)
+		return err;
+	receiver->heard_at = pgwal_receive_now(receiver);
+	receiver->answer |= message->reply;
+	if (message->kind == PGWAL_DATA && message->start != receiver->received) {
+		snprintf(server->error, sizeof(server->error),
+			 "the server sends WAL of %s, not of %s",
+			 pgwal_lsn_format(got, message->start),
+			 pgwal_lsn_format(want, receiver->received));
+		message->length = 0;
+		return EPROTO;
+	}
+	return 0;
+}
+
+/* The messages that have arrived go into the batch as far as it has room. */
+static int pgwal_receive_fill(struct pgwal_receiver *receiver)
+{
+	struct pgwal_message *message = &receiver->message;
+	size_t n;
+	int err;
+
+	while (receiver->batched < PGWAL_ENTRY_MAX) {
+		if (!message->length) {
+			err = pgwal_receive_message(receiver);
+			if (err)
+				return err;
+			continue;
+		}
+		n = PGWAL_ENTRY_MAX - receiver->batched;
+		if (n > message->length)
+			n = message->length;
+		memcpy(receiver->batch.bytes + receiver->batched,
+		       message->bytes, n);
+		receiver->batched += (uint32_t)n;
+		receiver->received += n;
+		message->bytes += n;
+		message->length -= n;
+	}
+	return 0;
+}
+
+/* Return: as of pgwal_receive_append() */
+static int pgwal_receive_post(struct pgwal_receiver *receiver)
+{
+	int err;
+
+	if (!receiver->batched)
+		return EAGAIN;
+	err = pgwal_receive_append(receiver, PGWAL_ENTRY_WAL,
+				   receiver->timeline,
+				   receiver->received - receiver->batched,
+				   receiver->batched);
+	if (!err)
+		receiver->batched = 0;
+	return err;
+}
+
+/*
+ * All that has arrived is posted, while there is memory.
+ * @ended: set when the stream has, to an errno of the server
+ */
+static int pgwal_receive_take(struct pgwal_receiver *receiver, int *ended)
+{
+	int err = 0;
+
+	if (receiver->full)
+		return 0;
+	*ended = pgwal_server_consume(&receiver->server);
+	while (!err && !*ended) {
+		*ended = pgwal_receive_fill(receiver);
+		err = pgwal_receive_post(receiver);
+	}
+	if (*ended == EAGAIN)
+		*ended = 0;
+	/* the end of the stream is no reason to drop what has come before */
+	while (*ended && receiver->batched && (!err || err == EAGAIN) &&
+	       !receiver->full) {
+		err = pgwal_receive_drain(receiver);
+		if (!err)
+			err = pgwal_receive_post(receiver);
+	}
+	return err == EAGAIN ? 0 : err;
+}
+
+static int pgwal_receive_report(struct pgwal_receiver *receiver)
+{
+	uint64_t now = pgwal_receive_now(receiver);
+	uint64_t silent = now - receiver->heard_at;
+	bool ask = silent > SILENT_MS && !receiver->full;
+	int err;
+
+	if (silent > DEAD_MS && !receiver->full) {
+		snprintf(receiver->server.error, sizeof(receiver->server.error),
+			 "the server has been silent for %d s", DEAD_MS / 1000);
+		return ETIMEDOUT;
+	}
+	if (!receiver->answer && receiver->reported == receiver->flushed &&
+	    now - receiver->reported_at < (ask ? TICK_MS : REPORT_MS))
+		return 0;
+	err = pgwal_server_report(&receiver->server, receiver->flushed, ask);
+	receiver->answer = false;
+	receiver->reported = receiver->flushed;
+	receiver->reported_at = now;
+	return err;
+}
+
+/*
+ * Until the stream ends or the session does.
+ * @ended: set as by pgwal_receive_take()
+ * Return: 0, or an errno of the session
+ */
+static int pgwal_receive_stream(struct pgwal_receiver *receiver, int *ended)
+{
+	int err = 0, fd;
+
+	*ended = 0;
+	while (!err && !*ended) {
+		err = pgwal_receive_take(receiver, ended);
+		if (!err)
+			err = pgwal_receive_poll(receiver);
+		if (!err && !*ended)
+			*ended = pgwal_receive_report(receiver);
+		fd = receiver->full || receiver->batched ? -1 :
+		     PQsocket(receiver->server.conn);
+		if (!err && !*ended)
+			err = pgwal_receive_sleep(receiver, fd);
+	}
+	return err;
+}
+
+/* ---- the server ---- */
+
+/* The history of a timeline comes before its WAL. */
+static int pgwal_receive_history(struct pgwal_receiver *receiver,
+				 uint32_t timeline, int *ended)
+{
+	const char *text;
+	size_t length;
+	int err;
+
+	if (timeline == 1 || timeline <= receiver->state.history)
+		return 0;
+	*ended = pgwal_server_history(&receiver->server, timeline, &text,
+				      &length);
+	if (*ended)
+		return 0;
+	if (length > PGWAL_ENTRY_MAX) {
+		snprintf(receiver->server.error, sizeof(receiver->server.error),
+			 "the history of timeline %" PRIu32
+			 " has more than %zu bytes", timeline, PGWAL_ENTRY_MAX);
+		*ended = EINVAL;
+		return 0;
+	}
+	memcpy(receiver->batch.bytes, text, length);
+	err = pgwal_receive_append(receiver, PGWAL_ENTRY_HISTORY, timeline, 0,
+				   (uint32_t)length);
+	if (err == EAGAIN)	/* none is in flight: the log is full */
+		*ended = EAGAIN;
+	return err == EAGAIN ? 0 : err;
+}
+
+static void pgwal_receive_begin(struct pgwal_receiver *receiver,
+				const struct pgwal_plan *plan)
+{
+	const struct log_session *session = &receiver->log.session;
+	char lsn[PGWAL_LSN_TEXT], end[PGWAL_LSN_TEXT];
+
+	receiver->timeline = plan->timeline;
+	receiver->received = plan->lsn;
+	receiver->flushed = plan->lsn;
+	receiver->message.length = 0;
+	receiver->batched = 0;
+	receiver->answer = true;
+	receiver->heard_at = pgwal_receive_now(receiver);
+	if (plan->left)
+		fprintf(stderr, "cairn_pgwal: %" PRIu64 " bytes of timeline %"
+			PRIu32 " up to %s are not in timeline %" PRIu32 "\n",
+			plan->left, receiver->state.timeline,
+			pgwal_lsn_format(end, receiver->state.end),
+			plan->timeline);
+	printf("receiving timeline %" PRIu32 " from %s, system %" PRIu64
+	       ", %d of %d target(s)\n", plan->timeline,
+	       pgwal_lsn_format(lsn, plan->lsn), receiver->server.system.id,
+	       session->left, session->num_peers);
+}
+
+/* Nothing is in flight: each position that is durable is one of the new stream. */
+static int pgwal_receive_connect(struct pgwal_receiver *receiver, int *ended)
+{
+	struct pgwal_server *server = &receiver->server;
+	struct pgwal_plan plan;
+	int err;
+
+	err = pgwal_receive_drain(receiver);
+	if (err)
+		return err;
+	*ended = pgwal_server_open(server);
+	if (*ended)
+		return 0;
+	*ended = pgwal_log_plan(&receiver->state, &server->system, &plan);
+	if (*ended) {
+		snprintf(server->error, sizeof(server->error), "%s",
+			 receiver->state.error);
+		return 0;
+	}
+	err = pgwal_receive_history(receiver, plan.timeline, ended);
+	if (!err && !*ended)
+		err = pgwal_receive_drain(receiver);
+	if (!err && !*ended)
+		*ended = pgwal_server_start(server, plan.timeline, plan.lsn);
+	if (!err && !*ended)
+		pgwal_receive_begin(receiver, &plan);
+	return err;
+}
+
+/* One session of the log, with as many connections to the server as it takes. */
+static int pgwal_receive_session(struct pgwal_receiver *receiver)
+{
+	struct pgwal_server *server = &receiver->server;
+	char said[sizeof(server->error)] = "";
+	int ended, err = 0;
+
+	while (!err) {
+		ended = 0;
+		err = pgwal_receive_connect(receiver, &ended);
+		if (!err && !ended) {
+			said[0] = '\0';
+			err = pgwal_receive_stream(receiver, &ended);
+		}
+		pgwal_server_close(server);
+		if (err || ended == ENODATA)
+			continue;	/* the next timeline */
+		if (ended == EINVAL)
+			return pgwal_receive_fail(server->error, EINVAL);
+		if (ended != EAGAIN && strcmp(said, server->error))
+			pgwal_receive_fail(server->error, ended);
+		strcpy(said, server->error);
+		err = pgwal_receive_sleep(receiver, -1);
+		if (!err)
+			sleep(1);
+	}
+	return pgwal_receive_fail(receiver->log.session.error, err);
+}
+
+/* ---- the log ---- */
+
+static int pgwal_receive_visit(void *ctx, const struct log_record *record)
+{
+	struct pgwal_receiver *receiver = ctx;
+
+	return pgwal_log_add(&receiver->state, record);
+}
+
+/*
+ * @epoch: of our last session. Another writer since then has cut us off on purpose: a
+ * later session of ours would let commits of an old primary pass.
+ */
+static int pgwal_receive_open(struct pgwal_receiver *receiver, uint64_t epoch)
+{
+	struct log_session *session = &receiver->log.session;
+	int err;
+
+	err = log_session_open(session);
+	if (err)
+		pgwal_receive_fail(session->error, err);
+	if (err)
+		return epoch && err == EBUSY ? ESTALE : err;
+	if (epoch && session->seen > epoch)
+		return pgwal_receive_fail("another writer has taken over", ESTALE);
+	log_writer_greet(&receiver->log);
+	/* the right to write and the members are ours from now on */
+	session->flags &= ~(uint32_t)(LOG_ASK_TAKEOVER | LOG_ASK_CREATE |
+				      LOG_ASK_FILL);
+	receiver->before = receiver->posted;
+	receiver->durable = 0;
+	receiver->full = false;
+	receiver->nearly_full = false;
+	receiver->state = (struct pgwal_log){};
+	err = log_session_walk(session, pgwal_receive_visit, receiver);
+	if (err)
+		pgwal_receive_fail(err == EBADMSG ? receiver->state.error :
+						    session->error, err);
+	return err;
+}
+
+/* Return: whether another session can succeed; after a refusal it cannot. */
+static bool pgwal_receive_may_retry(int err)
+{
+	return err != EINVAL && err != ENOENT && err != ENOSPC &&
+	       err != EBUSY && err != ESTALE && err != EBADMSG;
+}
+
+int pgwal_receive(struct pgwal_receiver *receiver)
+{
+	struct log_session *session = &receiver->log.session;
+	uint64_t epoch = 0;
+	int err;
+
+	for (;;) {
+		err = pgwal_receive_open(receiver, epoch);
+		epoch = session->tail.epoch;
+		if (!err)
+			err = pgwal_receive_session(receiver);
+		pgwal_server_close(&receiver->server);
+		log_writer_close(&receiver->log);
+		if (!pgwal_receive_may_retry(err))
+			return err;
+		sleep(1);
+	}
+}
