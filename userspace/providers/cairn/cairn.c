@@ -12,6 +12,7 @@
 #include "cq.h"
 #include "device.h"
 #include "dm.h"
+#include "fault.h"
 #include "inline.h"
 #include "keys.h"
 #include "libcheck.h"
@@ -157,10 +158,15 @@ static struct verbs_context *cairn_alloc_context(struct ibv_device *ibdev,
 	err = cairn_accept_context(ctx, &resp.drv);
 	if (err)
 		goto err_uninit;
+	err = cairn_fault_begin();
+	if (err && err != ENOENT)
+		goto err_uninit;
 	ctx->inline_threshold = cairn_inline_env();
 	ctx->keys = cairn_keys_create();
 	pthread_mutex_init(&ctx->qinfo_lock, NULL);
 	pthread_mutex_init(&ctx->resize_lock, NULL);
+	if (!err)
+		cairn_fault_overlay(&ops);
 	if (cairn_check_wanted())
 		cairn_check_overlay(&ops);
 	verbs_set_ops(&ctx->vctx, &ops);

@@ -7,6 +7,7 @@
 #include "cq.h"
 #include "cqe.h"
 #include "cqex.h"
+#include "fault.h"
 #include "method.h"
 #include "persist.h"
 #include "resize.h"
@@ -215,6 +216,8 @@ int cairn_cq_poll(struct cairn_cq *cq, int num_entries, struct ibv_wc *wc,
 		if (info)
 			cairn_persist_info(cqe, &info[n]);
 		cairn_cqe_to_wc(cqe, &wc[n++]);
+		if (__builtin_expect(cq->faulty, 0))
+			wc[n - 1].status = cairn_fault_status(cq, cqe);
 		if (cairn_queue_checked(&cq->queue))
 			cairn_work_polled(cq, cqe);
 	}

@@ -21,6 +21,7 @@ struct cairn_cq {
 	struct verbs_cq vcq;		/* must be first */
 	struct cairn_queue queue;	/* its lock also covers a poll batch */
 	bool single_threaded;		/* the application promised: no lock */
+	bool faulty;			/* fault.h */
 	struct cairn_cq_discard *discards;	/* list, usually empty */
 	pthread_spinlock_t arm_lock;	/* protects the three below */
 	uint64_t arm_seq;		/* of the last request */

@@ -6,6 +6,7 @@
 #include "check_work.h"
 #include "cqe.h"
 #include "cqex.h"
+#include "fault.h"
 
 #define NSEC_PER_SEC	1000000000LL
 
@@ -23,7 +24,8 @@ static void cqex_take(struct cairn_cq *cq)
 
 	cq->cur = cairn_ring_unit(ring, ring->index++);
 	ibcq->wr_id = cq->cur->wr_id;
-	ibcq->status = cairn_cqe_status(cq->cur);
+	ibcq->status = __builtin_expect(cq->faulty, 0) ? cairn_fault_status(cq, cq->cur) :
+							 cairn_cqe_status(cq->cur);
 	if (cairn_queue_checked(&cq->queue))
 		cairn_work_polled(cq, cq->cur);
 }

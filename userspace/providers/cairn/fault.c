@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "cqe.h"
+#include "fault.h"
+#include "fault_rules.h"
+#include "qp.h"
+
+/* The queue pairs of the process, by which completions find theirs. */
+struct fault_qp {
+	struct fault_qp *next;
+	struct ibv_qp *qp;
+};
+
+static pthread_mutex_t fault_mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct fault_qp *fault_qps;
+static struct verbs_context_ops fault_real;
+
+int cairn_fault_begin(void)
+{
+	const char *text = secure_getenv("CAIRN_FAULT");
+
+	if (!text || !*text)
+		return ENOENT;
+	return cairn_rules_read(text);
+}
+
+/* Return: whether the call fails, with errno. */
+static bool fault_fails(enum cairn_rules_target target)
+{
+	int err = cairn_rules_hit(target);
+
+	if (err)
+		errno = err;
+	return err;
+}
+
+static struct ibv_pd *fault_alloc_pd(struct ibv_context *ctx)
+{
+	return fault_fails(CAIRN_RULES_ALLOC_PD) ? NULL : fault_real.alloc_pd(ctx);
+}
+
+static struct ibv_mw *fault_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
+{
+	return fault_fails(CAIRN_RULES_ALLOC_MW) ? NULL : fault_real.alloc_mw(pd, type);
+}
+
+static struct ibv_ah *fault_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
+{
+	return fault_fails(CAIRN_RULES_CREATE_AH) ? NULL : fault_real.create_ah(pd, attr);
+}
+
+static struct ibv_mr *fault_reg_mr(struct ibv_pd *pd, void *addr, size_t length,
+				   uint64_t hca_va, int access)
+{
+	if (fault_fails(CAIRN_RULES_REG_MR))
+		return NULL;
+	return fault_real.reg_mr(pd, addr, length, hca_va, access);
+}
+
+static struct ibv_cq *fault_create_cq(struct ibv_context *ctx, int cqe,
+				      struct ibv_comp_channel *channel, int vector)
+{
+	struct ibv_cq *cq;
+
+	if (fault_fails(CAIRN_RULES_CREATE_CQ))
+		return NULL;
+	cq = fault_real.create_cq(ctx, cqe, channel, vector);
+	if (cq)
+		to_ccq(cq)->faulty = true;
+	return cq;
+}
+
+static struct ibv_cq_ex *fault_create_cq_ex(struct ibv_context *ctx,
+					    struct ibv_cq_init_attr_ex *attr)
+{
+	struct ibv_cq_ex *cq;
+
+	if (fault_fails(CAIRN_RULES_CREATE_CQ))
+		return NULL;
+	cq = fault_real.create_cq_ex(ctx, attr);
+	if (cq)
+		to_ccq_ex(cq)->faulty = true;
+	return cq;
+}
+
+static int fault_req_notify_cq(struct ibv_cq *cq, int solicited_only)
+{
+	int err = cairn_rules_hit(CAIRN_RULES_REQ_NOTIFY_CQ);
+
+	return err ? err : fault_real.req_notify_cq(cq, solicited_only);
+}
+
+static int fault_resize_cq(struct ibv_cq *cq, int cqe)
+{
+	int err = cairn_rules_hit(CAIRN_RULES_RESIZE_CQ);
+
+	return err ? err : fault_real.resize_cq(cq, cqe);
+}
+
+static struct ibv_srq *fault_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
+{
+	return fault_fails(CAIRN_RULES_CREATE_SRQ) ? NULL : fault_real.create_srq(pd, attr);
+}
+
+/* Without memory the completions of the QP have no faults. */
+static struct ibv_qp *fault_new_qp(struct ibv_qp *qp)
+{
+	struct fault_qp *entry = qp ? malloc(sizeof(*entry)) : NULL;
+
+	if (!entry)
+		return qp;
+	pthread_mutex_lock(&fault_mutex);
+	*entry = (struct fault_qp){ .next = fault_qps, .qp = qp };
+	fault_qps = entry;
+	pthread_mutex_unlock(&fault_mutex);
+	return qp;
+}
+
+static struct ibv_qp *fault_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+{
+	if (fault_fails(CAIRN_RULES_CREATE_QP))
+		return NULL;
+	return fault_new_qp(fault_real.create_qp(pd, attr));
+}
+
+static struct ibv_qp *fault_create_qp_ex(struct ibv_context *ctx,
+					 struct ibv_qp_init_attr_ex *attr)
+{
+	if (fault_fails(CAIRN_RULES_CREATE_QP))
+		return NULL;
+	return fault_new_qp(fault_real.create_qp_ex(ctx, attr));
+}
+
+static int fault_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
+{
+	int err = cairn_rules_hit(CAIRN_RULES_MODIFY_QP);
+
+	return err ? err : fault_real.modify_qp(qp, attr, mask);
+}
+
+static void fault_forget(struct ibv_qp *qp)
+{
+	struct fault_qp **link = &fault_qps, *entry;
+
+	pthread_mutex_lock(&fault_mutex);
+	while (*link && (*link)->qp != qp)
+		link = &(*link)->next;
+	entry = *link;
+	if (entry)
+		*link = entry->next;
+	pthread_mutex_unlock(&fault_mutex);
+	free(entry);
+}
+
+static int fault_destroy_qp(struct ibv_qp *qp)
+{
+	int err;
+
+	fault_forget(qp);
+	err = fault_real.destroy_qp(qp);
+	if (err)
+		fault_new_qp(qp);
+	return err;
+}
+
+static int fault_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
+			   struct ibv_send_wr **bad_wr)
+{
+	int err = cairn_rules_hit(CAIRN_RULES_POST_SEND);
+
+	if (!err)
+		return fault_real.post_send(qp, wr, bad_wr);
+	*bad_wr = wr;
+	return err;
+}
+
+static int fault_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
+			   struct ibv_recv_wr **bad_wr)
+{
+	int err = cairn_rules_hit(CAIRN_RULES_POST_RECV);
+
+	if (!err)
+		return fault_real.post_recv(qp, wr, bad_wr);
+	*bad_wr = wr;
+	return err;
+}
+
+static int fault_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr,
+			       struct ibv_recv_wr **bad_wr)
+{
+	int err = cairn_rules_hit(CAIRN_RULES_POST_SRQ_RECV);
+
+	if (!err)
+		return fault_real.post_srq_recv(srq, wr, bad_wr);
+	*bad_wr = wr;
+	return err;
+}
+
+/* As a device would: the request with the error is the last one that was done. */
+static void fault_end_qp(struct ibv_context *ctx, uint32_t qpn)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+	struct fault_qp *entry;
+
+	pthread_mutex_lock(&fault_mutex);
+	entry = fault_qps;
+	while (entry && (entry->qp->qp_num != qpn || entry->qp->context != ctx))
+		entry = entry->next;
+	if (entry)
+		cairn_qp_modify_cmd(entry->qp, &attr, IBV_QP_STATE);
+	pthread_mutex_unlock(&fault_mutex);
+}
+
+enum ibv_wc_status cairn_fault_status(struct cairn_cq *cq, const struct cairn_cqe *cqe)
+{
+	enum cairn_rules_target target = cqe->opcode < CAIRN_CQE_RECV ? CAIRN_RULES_SEND :
+									CAIRN_RULES_RECV;
+	enum ibv_wc_status status = cairn_cqe_status(cqe);
+	int fault;
+
+	if (status != IBV_WC_SUCCESS)
+		return status;
+	fault = cairn_rules_hit(target);
+	if (!fault)
+		return status;
+	fault_end_qp(cq->vcq.cq.context, cqe->qpn);
+	return (enum ibv_wc_status)fault;
+}
+
+void cairn_fault_overlay(struct verbs_context_ops *ops)
+{
+	fault_real = *ops;
+	ops->alloc_mw = fault_alloc_mw;
+	ops->alloc_pd = fault_alloc_pd;
+	ops->create_ah = fault_create_ah;
+	ops->create_cq = fault_create_cq;
+	ops->create_cq_ex = fault_create_cq_ex;
+	ops->create_qp = fault_create_qp;
+	ops->create_qp_ex = fault_create_qp_ex;
+	ops->create_srq = fault_create_srq;
+	ops->destroy_qp = fault_destroy_qp;
+	ops->modify_qp = fault_modify_qp;
+	ops->post_recv = fault_post_recv;
+	ops->post_send = fault_post_send;
+	ops->post_srq_recv = fault_post_srq_recv;
+	ops->reg_mr = fault_reg_mr;
+	ops->req_notify_cq = fault_req_notify_cq;
+	ops->resize_cq = fault_resize_cq;
+}

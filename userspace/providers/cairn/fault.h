@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * CAIRN_FAULT: calls and completions of a process fail as its rules say, see
+ * cairn_fault(7). Contexts that are opened without it have the plain operations.
+ */
+#ifndef CAIRN_FAULT_H
+#define CAIRN_FAULT_H
+
+#include "cq.h"
+
+/* Return: 0, ENOENT if it is not set, or EINVAL, after a message, if it is wrong. */
+int cairn_fault_begin(void);
+/* Puts the faults before the operations. */
+void cairn_fault_overlay(struct verbs_context_ops *ops);
+
+/* The status of a completion of @cq. A fault moves its QP to the error state. */
+enum ibv_wc_status cairn_fault_status(struct cairn_cq *cq, const struct cairn_cqe *cqe);
+
+#endif /* CAIRN_FAULT_H */

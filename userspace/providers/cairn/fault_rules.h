@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* The rules of CAIRN_FAULT, and whether one of them hits. */
+#ifndef CAIRN_FAULT_RULES_H
+#define CAIRN_FAULT_RULES_H
+
+#include <infiniband/verbs.h>
+#include <stdint.h>
+
+/* A rule is about a verb, or about the completions of a direction. */
+enum cairn_rules_target {
+	CAIRN_RULES_ALLOC_MW,
+	CAIRN_RULES_ALLOC_PD,
+	CAIRN_RULES_CREATE_AH,
+	CAIRN_RULES_CREATE_CQ,
+	CAIRN_RULES_CREATE_QP,
+	CAIRN_RULES_CREATE_SRQ,
+	CAIRN_RULES_MODIFY_QP,
+	CAIRN_RULES_POST_RECV,
+	CAIRN_RULES_POST_SEND,
+	CAIRN_RULES_POST_SRQ_RECV,
+	CAIRN_RULES_REG_MR,
+	CAIRN_RULES_REQ_NOTIFY_CQ,
+	CAIRN_RULES_RESIZE_CQ,
+	CAIRN_RULES_VERBS,	/* of them; below: completions */
+	CAIRN_RULES_RECV = CAIRN_RULES_VERBS,
+	CAIRN_RULES_SEND,
+	CAIRN_RULES_TARGETS
+};
+
+/*
+ * Replaces the rules by those in @text, whose grammar cairn_fault(7) has. Calls are
+ * counted from 1 again.
+ * Return: 0, or EINVAL after a message on stderr; then there are no rules.
+ */
+int cairn_rules_read(const char *text);
+/* Counts a call. Return: the errno or status with which it fails, or 0. Thread-safe. */
+int cairn_rules_hit(enum cairn_rules_target target);
+
+#endif /* CAIRN_FAULT_RULES_H */

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* CAIRN_FAULT: calls and completions fail as the rules say, others do not. */
+#include <errno.h>
+#include <stdio.h>
+
+#include "cq.h"
+#include "fake.h"
+#include "fault_rules.h"
+#include "ktap.h"
+#include "send.h"
+
+#include "fixture_qp.h"
+
+static struct ibv_send_wr *bad;
+static struct ibv_recv_wr *bad_recv;
+
+static void open_with(const char *rules)
+{
+	setenv("CAIRN_FAULT", rules, 1);
+	open_qp();
+	unsetenv("CAIRN_FAULT");
+}
+
+static int post_send(void)
+{
+	struct ibv_send_wr wr = { .wr_id = 7, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED };
+
+	bad = NULL;
+	return fake.ops.post_send(qp, &wr, &bad);
+}
+
+static int polled_status(uint8_t opcode, uint8_t status)
+{
+	struct cairn_cqe cqe = {
+		.wr_id = 7, .qpn = qp->qp_num, .opcode = opcode, .status = status,
+	};
+	struct ibv_wc wc;
+
+	fake_complete(fake_cq_ring(cq), &cqe);
+	ktap_eq(fake.ops.poll_cq(cq, 1, &wc), 1);
+	return wc.status;
+}
+
+static void nth_call(void)
+{
+	open_with("post_send:nth=2,error=EAGAIN");
+	ktap_eq(post_send(), 0);
+	ktap_eq(post_send(), EAGAIN);
+	ktap_ok(bad);
+	ktap_eq(post_send(), 0);
+	close_qp();
+}
+
+static void every_call(void)
+{
+	struct ibv_recv_wr wr = {};
+	int failed = 0;
+
+	open_with("post_recv:every=3");
+	for (int i = 1; i <= 9; i++) {
+		int err = fake.ops.post_recv(qp, &wr, &bad_recv);
+
+		ktap_eq(err, i % 3 ? 0 : ENOMEM);
+		failed += err != 0;
+	}
+	ktap_eq(failed, 3);
+	close_qp();
+}
+
+/* About a third of 1000 calls, and the same ones in another run. */
+static int failures_of(const char *rules, uint64_t *which)
+{
+	int failed = 0;
+
+	ktap_eq(cairn_rules_read(rules), 0);
+	*which = 0;
+	for (int i = 0; i < 1000; i++) {
+		bool hit = cairn_rules_hit(CAIRN_RULES_REG_MR);
+
+		failed += hit;
+		*which = *which * 31 + hit;
+	}
+	return failed;
+}
+
+static void chance_by_seed(void)
+{
+	uint64_t one, same, other;
+
+	ktap_ok(abs(failures_of("reg_mr:chance=0.33 seed=5", &one) - 330) < 60);
+	failures_of("reg_mr:chance=0.33 seed=5", &same);
+	failures_of("reg_mr:chance=0.33 seed=6", &other);
+	ktap_ok(one == same && one != other);
+	ktap_eq(failures_of("reg_mr:chance=0", &one), 0);
+	ktap_eq(cairn_rules_read(""), 0);
+}
+
+static void each_verb(void)
+{
+	struct ibv_srq_init_attr srq_attr = { .attr = { 1, 1, 0 } };
+	struct ibv_cq_init_attr_ex cq_attr = { .cqe = 1 };
+	struct ibv_ah_attr ah_attr = {};
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTS };
+
+	open_with("reg_mr alloc_mw create_ah; create_cq:nth=2\tcreate_srq alloc_pd:nth=2 create_qp:nth=2 modify_qp:error=EPERM req_notify_cq:error=EIO resize_cq");
+	ktap_ok(!fake.ops.reg_mr(pd, &attr, 1, 0, 0) && errno == ENOMEM);
+	ktap_ok(!fake.ops.alloc_mw(pd, IBV_MW_TYPE_2));
+	ktap_ok(!fake.ops.create_ah(pd, &ah_attr));
+	ktap_ok(!fake.ops.create_cq_ex(ctx, &cq_attr));
+	ktap_ok(!fake.ops.create_srq(pd, &srq_attr));
+	ktap_ok(!fake_pd(ctx));
+	ktap_ok(!fake_qp(pd, cq, IBV_QPT_RC, 0));
+	ktap_eq(fake.ops.modify_qp(qp, &attr, IBV_QP_STATE), EPERM);
+	ktap_eq(fake.ops.req_notify_cq(cq, 0), EIO);
+	ktap_eq(fake.ops.resize_cq(cq, 32), ENOMEM);
+	close_qp();
+}
+
+static void completion_status(void)
+{
+	open_with("send:nth=2,status=RNR_RETRY_EXC_ERR recv:nth=1,status=LOC_LEN_ERR");
+	fake.modify_mask = 0;
+	ktap_eq(polled_status(CAIRN_CQE_SEND, 0), IBV_WC_SUCCESS);
+	ktap_eq(fake.modify_mask, 0);
+	/* an error of the device stays, and is not counted */
+	ktap_eq(polled_status(CAIRN_CQE_SEND, CAIRN_CQE_WR_FLUSH_ERR), IBV_WC_WR_FLUSH_ERR);
+	ktap_eq(polled_status(CAIRN_CQE_WRITE, 0), IBV_WC_RNR_RETRY_EXC_ERR);
+	/* the queue pair ends */
+	ktap_eq(fake.modify_mask, IBV_QP_STATE);
+	ktap_eq(polled_status(CAIRN_CQE_RECV, 0), IBV_WC_LOC_LEN_ERR);
+	ktap_eq(polled_status(CAIRN_CQE_RECV, 0), IBV_WC_SUCCESS);
+	close_qp();
+}
+
+static void extended_poll(void)
+{
+	struct ibv_cq_init_attr_ex attr = { .cqe = 16 };
+	struct ibv_poll_cq_attr poll = {};
+	struct cairn_cqe cqe = { .wr_id = 7, .opcode = CAIRN_CQE_SEND };
+	struct ibv_cq_ex *cqx;
+
+	open_with("send:nth=1");
+	cqx = fake.ops.create_cq_ex(ctx, &attr);
+	fake_complete(fake_cq_ring(ibv_cq_ex_to_cq(cqx)), &cqe);
+	ktap_eq(ibv_start_poll(cqx, &poll), 0);
+	ktap_eq(cqx->status, IBV_WC_RETRY_EXC_ERR);
+	ibv_end_poll(cqx);
+	ktap_eq(fake.ops.destroy_cq(ibv_cq_ex_to_cq(cqx)), 0);
+	close_qp();
+}
+
+/* A wrong rule is no rule that never hits: the device does not open. */
+static void wrong_rules(void)
+{
+	static const char *const wrong[] = {
+		"no_verb", "post_send:nth=0", "post_send:nth=-1", "post_send:nth=1x",
+		"post_send:often", "post_send:error=ENOTHING", "post_send:status=FATAL_ERR",
+		"send:error=ENOMEM", "send:status=SUCCESS", "reg_mr:chance=2", "seed=x",
+		"create_qp:nth=99999999999999999999",
+	};
+
+	freopen("/dev/null", "w", stderr);
+	fake_reset();
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		setenv("CAIRN_FAULT", wrong[i], 1);
+		errno = 0;
+		if (!ktap_ok(!fake_open()))
+			printf("# accepted: %s\n", wrong[i]);
+		ktap_eq(errno, EINVAL);
+	}
+	unsetenv("CAIRN_FAULT");
+	ktap_eq(fake.contexts, 0);
+}
+
+static void unset_has_no_faults(void)
+{
+	unsetenv("CAIRN_FAULT");
+	open_qp();
+	ktap_ok(!to_ccq(cq)->faulty);
+	ktap_ok(fake.ops.post_send == cairn_post_send);
+	close_qp();
+}
+
+static const struct ktap_test tests[] = {
+	KTAP(nth_call), KTAP(every_call), KTAP(chance_by_seed), KTAP(each_verb),
+	KTAP(completion_status), KTAP(extended_poll), KTAP(wrong_rules),
+	KTAP(unset_has_no_faults),
+};
+
+KTAP_MAIN(tests)
