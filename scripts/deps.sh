@@ -156,7 +156,10 @@ get_kernel() {
 
 mapfile -t pkgs < <(missing_packages)
 mapfile -t kernels < <(missing_kernels)
+get_fio() { "$here/fio" fetch || say "no source of fio: its engine is left out"; }
+
 if [ ${#pkgs[@]} = 0 ] && [ ${#kernels[@]} = 0 ]; then
+	[ $check_only = 1 ] || get_fio
 	exit 0
 fi
 
@@ -177,5 +180,5 @@ fi
 for k in $CAIRN_SERIES; do
 	kernel_present "$k" || get_kernel "$k"
 done
-"$here/fio" fetch || say "no source of fio: its engine is left out"
+get_fio
 say "complete"
