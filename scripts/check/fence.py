@@ -9,7 +9,7 @@ Reads what objdump -dr shows, x86-64 only, and follows all jumps of a function. 
 condition may be true or false anywhere: a path that the source excludes counts.
 
 write-back  arch_wb_cache_pmem() is called in persist/flush.c alone, and always by
-            cairn_flush_writeback()
+            cairn_flush_writeback(); __memcpy_flushcache() in cairn_env_stream_words() alone
 fence       cairn_flush_fence() has an sfence on every path, and so has all that
             calls it without a condition, cairn_env_fence() above all
 due         cairn_persist_fence() returns without a fence only when its flag is not
@@ -188,6 +188,8 @@ def check_writeback(m):
         if 'arch_wb_cache_pmem' in calls and name not in (
                 'cairn_flush_writeback', 'cairn_flush_place'):
             yield f'{name}() writes back by itself'
+        if '__memcpy_flushcache' in calls and name != 'cairn_env_stream_words':
+            yield f'{name}() has non-temporal stores'
     if m.avoids(m.entry('cairn_flush_writeback'), lambda i, s: s == 'arch_wb_cache_pmem',
                 lambda i, s, ends: ends):
         yield 'cairn_flush_writeback() may not write back'
@@ -490,6 +492,8 @@ WRONG = [
     ('no write-back', '{ arch_wb_cache_pmem(p, n); }', '{ }'),
     ('a write-back of its own', '{ cairn_persist_placed(q); }',
      '{ arch_wb_cache_pmem(q, 8); cairn_persist_placed(q); }'),
+    ('non-temporal stores of its own', '{ cairn_persist_placed(q); }',
+     '{ __memcpy_flushcache(q, q, 8); cairn_persist_placed(q); }'),
     ('long ones are written back', '{ arch_wb_cache_pmem(p, n); }',
      '{ if (n > 64) arch_wb_cache_pmem(p, n); }'),
     ('the flag is cleared, no fence', '\tcairn_env_count(q);\n\tcairn_env_fence(q);',

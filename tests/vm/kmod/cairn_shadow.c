@@ -6,6 +6,7 @@
  *
  *   the kernel's write-back function	its lines are taken as they are now, for
  *					this CPU
+ *   its non-temporal stores		the same of their words alone
  *   a fence, the instruction		this CPU's lines are in the image
  *   a full cache			a line that was written back before is in
  *					the image as it is now, or some words of it
@@ -56,14 +57,15 @@ module_param(size, ulong, 0444);
 MODULE_PARM_DESC(size, "its bytes, a multiple of the page size");
 
 enum defect { NONE, NO_WRITEBACK, NO_LAST_LINE, NO_FIRST_LINE, NO_FENCE,
-	      LATE_FENCE };
+	      LATE_FENCE, NO_STREAM };
 
 static unsigned int defect;
 module_param(defect, uint, 0644);
-MODULE_PARM_DESC(defect, "1 no write-back, 2 last line left out, 3 first line left out, 4 no fence, 5 fence after the acknowledgement");
+MODULE_PARM_DESC(defect, "1 no write-back, 2 last line left out, 3 first line left out, 4 no fence, 5 fence after the acknowledgement, 6 no non-temporal stores");
 
 struct line {
 	u32 at;			/* in lines */
+	u32 words;		/* bits: these are taken */
 	u64 when;
 	u8 bytes[LINE];
 };
@@ -123,19 +125,26 @@ static void shadow_evict(void)
 	state.evictions++;
 }
 
-static void add_line(struct pending *pending, const u8 *va, unsigned long off)
+/* Take @len bytes of a line as they are now: whole words. */
+static void add_part(unsigned long va, u32 len)
 {
+	struct pending *mine = this_cpu_ptr(&pending);
+	unsigned long off = __pa(va) - base;
+	u32 first = va % LINE / WORD;
 	struct line *line;
 
+	if (__pa(va) < base || off >= size)
+		return;
 	recent[recents++ % RECENT] = off / LINE;
-	if (pending->n == ROOM) {
+	if (mine->n == ROOM) {
 		state.missed++;
 		return;
 	}
-	line = &pending->line[pending->n++];
+	line = &mine->line[mine->n++];
 	line->at = off / LINE;
+	line->words = GENMASK(first + len / WORD - 1, first);
 	line->when = ++now;
-	memcpy(line->bytes, va, LINE);
+	memcpy(line->bytes + first * WORD, (u8 *)va, len);
 	state.lines++;
 }
 
@@ -152,12 +161,8 @@ static void written_back(unsigned long va, unsigned long len)
 		va += LINE;
 	spin_lock_irqsave(&lock, flags);
 	shadow_evict();
-	for (; va < end; va += LINE) {
-		unsigned long off = __pa(va) - base;
-
-		if (__pa(va) >= base && off < size)
-			add_line(this_cpu_ptr(&pending), (u8 *)va, off);
-	}
+	for (; va < end; va += LINE)
+		add_part(va, LINE);
 	spin_unlock_irqrestore(&lock, flags);
 }
 
@@ -172,6 +177,44 @@ static int on_writeback(struct kprobe *kp, struct pt_regs *regs)
 static struct kprobe writeback = {
 	.symbol_name = "arch_wb_cache_pmem",
 	.pre_handler = on_writeback,
+};
+
+struct streamed {
+	unsigned long va, len;
+};
+
+/* void __memcpy_flushcache(void *to, const void *from, size_t size) */
+static int on_stream(struct kretprobe_instance *instance, struct pt_regs *regs)
+{
+	struct streamed *streamed = (void *)instance->data;
+
+	streamed->va = regs_get_kernel_argument(regs, 0);
+	streamed->len = regs_get_kernel_argument(regs, 2);
+	return 0;
+}
+
+static int on_streamed(struct kretprobe_instance *instance, struct pt_regs *regs)
+{
+	const struct streamed *streamed = (void *)instance->data;
+	unsigned long va = streamed->va, end = va + streamed->len, flags;
+	u32 len;
+
+	spin_lock_irqsave(&lock, flags);
+	for (; va < end && defect != NO_STREAM; va += len) {
+		len = min(end - va, LINE - va % LINE);
+		add_part(va, len);
+	}
+	state.streamed += streamed->len;
+	spin_unlock_irqrestore(&lock, flags);
+	return 0;
+}
+
+static struct kretprobe stream = {
+	.kp.symbol_name = "__memcpy_flushcache",
+	.entry_handler = on_stream,
+	.handler = on_streamed,
+	.data_size = sizeof(struct streamed),
+	.maxactive = 64,
 };
 
 static void on_fenced(struct kprobe *kp, struct pt_regs *regs,
@@ -189,7 +232,7 @@ static void on_fenced(struct kprobe *kp, struct pt_regs *regs,
 	n = defect == LATE_FENCE ? mine->fenced : mine->n;
 	for (i = 0; i < n; i++) {
 		line = &mine->line[i];
-		make_durable(line->at, line->bytes, line->when, GENMASK(WORDS - 1, 0));
+		make_durable(line->at, line->bytes, line->when, line->words);
 	}
 	memmove(mine->line, mine->line + n,
 		(mine->n - n) * sizeof(*mine->line));
@@ -355,6 +398,7 @@ static void shadow_arm(u32 nth)
 	memset(&state, 0, sizeof(state));
 	recents = 0;
 	writeback.nmissed = 0;
+	stream.nmissed = 0;
 	fence.nmissed = 0;
 	hand.nmissed = 0;
 	memcpy(image, __va(base), size);
@@ -379,8 +423,8 @@ static long shadow_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	case SHADOW_STATE:
 		spin_lock_irqsave(&lock, flags);
 		copy = state;
-		copy.missed += writeback.nmissed + fence.nmissed +
-			       hand.nmissed;
+		copy.missed += writeback.nmissed + stream.nmissed +
+			       fence.nmissed + hand.nmissed;
 		spin_unlock_irqrestore(&lock, flags);
 		return copy_to_user((void __user *)arg, &copy, sizeof(copy)) ?
 		       -EFAULT : 0;
@@ -434,9 +478,12 @@ static int __init shadow_init(void)
 	err = register_kprobe(&writeback);
 	if (err)
 		goto err_free;
-	err = probe_fence();
+	err = register_kretprobe(&stream);
 	if (err)
 		goto err_writeback;
+	err = probe_fence();
+	if (err)
+		goto err_stream;
 	err = register_kprobe(&hand);
 	if (err)
 		goto err_fence;
@@ -454,6 +501,8 @@ err_hand:
 	unregister_kprobe(&hand);
 err_fence:
 	unprobe_fence();
+err_stream:
+	unregister_kretprobe(&stream);
 err_writeback:
 	unregister_kprobe(&writeback);
 err_free:
@@ -467,6 +516,7 @@ static void __exit shadow_exit(void)
 	unregister_pernet_subsys(&nets);
 	unregister_kprobe(&hand);
 	unprobe_fence();
+	unregister_kretprobe(&stream);
 	unregister_kprobe(&writeback);
 	free_all();
 }

@@ -18,6 +18,7 @@ struct shadow_qp {
 struct shadow_state {
 	__u32 failed;		/* the power has failed */
 	__u32 lines;		/* written back since SHADOW_ARM */
+	__u32 streamed;		/* bytes by non-temporal stores, since then */
 	__u32 fences;
 	__u32 evictions;	/* lines, or parts of them, without a write-back */
 	__u32 missed;		/* probes that did not fire, lines without room */

@@ -50,7 +50,7 @@ static struct message msg[MESSAGES];
 static u32 psn[QPS];
 static int shadow, mtu = 1024;
 static bool plain_only, flushing;
-static u64 rand_state = 1, compared, unreported, evictions;
+static u64 rand_state = 1, compared, unreported, evictions, streamed;
 
 static u32 shadow_below(u32 n)
 {
@@ -238,6 +238,7 @@ static int shadow_judge(void)
 	if (ioctl(shadow, SHADOW_FAIL) || ioctl(shadow, SHADOW_STATE, &state))
 		return vt_err("cairn_shadow");
 	evictions += state.evictions;
+	streamed += state.streamed;
 	if (state.missed) {
 		vt_say("%u events were missed", state.missed);
 		return EIO;
@@ -316,8 +317,8 @@ int main(int argc, char **argv)
 		vt_say("round %d of: -n %d -m %d -s %llu%s%s", i, rounds, mtu,
 		       (unsigned long long)seed, plain_only ? " -w" : "",
 		       flushing ? " -f" : "");
-	printf("%d power failures, %llu acknowledged messages compared, %llu not acknowledged, %llu lines evicted\n",
+	printf("%d power failures, %llu acknowledged messages compared, %llu not acknowledged, %llu lines evicted, %llu bytes by non-temporal stores\n",
 	       i, (unsigned long long)compared, (unsigned long long)unreported,
-	       (unsigned long long)evictions);
+	       (unsigned long long)evictions, (unsigned long long)streamed);
 	return err || !compared || !unreported || !evictions;
 }

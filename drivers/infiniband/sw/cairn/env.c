@@ -10,6 +10,7 @@
 #include <linux/string.h>
 #include "device/trace.h"
 #include "engine/env.h"
+#include "engine/words.h"
 #include "lane/exec.h"
 #include "mem/access.h"
 #include "mem/inval.h"
@@ -182,6 +183,7 @@ int cairn_env_place_words(struct cairn_qpc *qpc, const struct cairn_span *to,
 		.pkt = pkt,
 		.words = words,
 		.copy = cairn_net_copy_words,
+		.more = to->more,
 		.last = pkt->op->flags & CAIRN_OP_LAST,
 		.writeback = to->access == CAIRN_ACCESS_REMOTE_PERSIST,
 	};
@@ -192,6 +194,11 @@ int cairn_env_place_words(struct cairn_qpc *qpc, const struct cairn_span *to,
 	if (n < 0)
 		return -EFAULT;
 	return cairn_flush_place(&place, bv, n);
+}
+
+void cairn_env_stream_words(void *to, const void *from, u32 num)
+{
+	memcpy_flushcache(to, from, (size_t)num * CAIRN_WORD);
 }
 
 void cairn_env_fence(struct cairn_qpc *qpc)

@@ -7,6 +7,7 @@
 #include "device/epoch.h"
 #include "lane/lane.h"
 #include "net/net.h"
+#include "persist/stream.h"
 #include "queue/cache.h"
 #include "verbs/dev.h"
 
@@ -39,6 +40,7 @@ static int __init cairn_init(void)
 	int err;
 
 	cairn_checksum_init();
+	cairn_stream_init();
 	err = cairn_epochs_start();
 	if (err)
 		goto err_checksum;

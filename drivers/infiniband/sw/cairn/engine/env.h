@@ -196,6 +196,9 @@ int cairn_env_place_words(struct cairn_qpc *qpc, const struct cairn_span *to,
 			  const struct cairn_pkt *pkt,
 			  struct cairn_words *words);
 
+/* Store @num aligned words by non-temporal stores, each by one instruction. x86-64 alone. */
+void cairn_env_stream_words(void *to, const void *from, u32 num);
+
 /* Copy @len bytes of @buf to @to (atomic results, GRH). Return: 0, -EFAULT or -EAGAIN. */
 int cairn_env_place_bytes(struct cairn_qpc *qpc, const struct cairn_span *to,
 			  const void *buf, u32 len);

@@ -16,11 +16,9 @@
 
 /* Initially zero, and empty again after a message. */
 struct cairn_words {
-	union {
-		u64 word;
-		u8 bytes[CAIRN_WORD];
-	};
+	u8 bytes[CAIRN_WORD];
 	u8 len;			/* bytes of the word that are held */
+	bool stream;		/* whole words by cairn_env_stream_words() */
 };
 
 /**

@@ -7,9 +7,15 @@
 #include <linux/compiler.h>
 #include <linux/errno.h>
 #include <linux/libnvdimm.h>
+#include <linux/limits.h>
 #include <asm/barrier.h>
 #include "engine/words.h"
 #include "persist/flush.h"
+
+/* Bytes at the end of a message that are always stored ordinarily. */
+#define FLUSH_TAIL	64
+
+u32 cairn_flush_stream_min = U32_MAX;
 
 void cairn_flush_writeback(void *va, size_t len)
 {
@@ -23,10 +29,34 @@ noinline void cairn_flush_fence(void)
 	pmem_wmb();
 }
 
+/* Choose the packet's stores. Non-temporal ones must be seen before ordinary ones. */
+static bool flush_streams(const struct cairn_placement *place)
+{
+	u32 least = place->words->stream ? FLUSH_TAIL : cairn_flush_stream_min;
+	bool stream = place->writeback && place->more >= least;
+
+	if (place->words->stream && !stream)
+		cairn_flush_fence();
+	place->words->stream = stream;
+	return stream;
+}
+
+/* Non-temporal stores left no byte of the packet in the cache but those before the
+ * message's first whole word.
+ */
+static void flush_placed(struct bio_vec *bv, bool stream, bool begins)
+{
+	if (!stream)
+		cairn_flush_writeback(bvec_virt(bv), bv->bv_len);
+	else if (begins && (uintptr_t)bvec_virt(bv) % CAIRN_WORD)
+		cairn_flush_writeback(bvec_virt(bv), 1);
+}
+
 int cairn_flush_place(const struct cairn_placement *place, struct bio_vec *bv,
 		      u32 num)
 {
 	u32 i, off = 0, held = place->words->len;
+	bool stream = flush_streams(place);
 
 	for (i = 0; i < num; i++) {
 		u8 *end = bvec_virt(&bv[i]) + bv[i].bv_len;
@@ -40,8 +70,7 @@ int cairn_flush_place(const struct cairn_placement *place, struct bio_vec *bv,
 		if (place->last && i == num - 1)
 			cairn_words_end(place->words, end);
 		if (place->writeback)
-			cairn_flush_writeback(bvec_virt(&bv[i]),
-					      bv[i].bv_len);
+			flush_placed(&bv[i], stream, !i);
 		off += end - at;
 		held = 0;
 	}

@@ -2,6 +2,10 @@
 /*
  * Copies bytes into the persistence domain.
  *
+ * Long messages are stored by non-temporal stores where these are faster. They need no
+ * write-back, but a CPU orders them with no other stores. So the last bytes of a message
+ * are stored ordinarily, behind a fence: a program that polls the last bytes sees them last.
+ *
  * Write-back and fence are two steps, so that one fence serves the lines of
  * many packets: cairn_flush_writeback() for each piece, then
  * cairn_flush_fence() on the same CPU. No byte is durable before the fence.
@@ -42,9 +46,15 @@ struct cairn_placement {
 	const struct cairn_pkt *pkt;
 	struct cairn_words *words;	/* held bytes of the message */
 	cairn_copy_fn copy;
+	u32 more;			/* bytes of the message behind this packet */
 	bool last;			/* the message ends here */
 	bool writeback;			/* a fence follows on the same CPU */
 };
+
+/* Non-temporal stores begin with a packet that has at least so many bytes of its message
+ * behind it. persist/stream.c sets it at module start; U32_MAX: no packet has.
+ */
+extern u32 cairn_flush_stream_min;
 
 /**
  * cairn_flush_place() - copy a packet's payload to persistent memory

@@ -20,6 +20,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include "engine.h"
+#include "persist/flush.h"
 
 #define MAX_WRS		80
 #define AREA		(1 << 18)
@@ -575,6 +576,7 @@ static void set_up(struct program *program, u64 seed, const struct sim_faults *f
 	program->s->faults = *faults;
 	program->s->budget = seed % 3 ? 64 : 0;
 	program->s->evict = 300;
+	cairn_flush_stream_min = seed % 3 ? 1000 : U32_MAX;
 	program->s->plug = seed % 4 ? 200 : 0;
 	program->s->stepped = durable_crash;
 	program->s->stepped_arg = program;

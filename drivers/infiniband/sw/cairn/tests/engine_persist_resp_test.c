@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include "persist.h"
+#include "persist/flush.h"
 
 static void every_packet_of_a_message(void)
 {
@@ -28,6 +29,31 @@ static void every_packet_of_a_message(void)
 			sim_end(rig.s);
 		}
 	}
+}
+
+/* Packets of long messages but the last ones are stored by non-temporal stores. */
+static void long_messages_are_streamed(void)
+{
+	static const u32 offs[] = { 0, 8, 61, 4093 };
+	u32 i, len;
+
+	cairn_flush_stream_min = 4000;
+	for (i = 0; i < ARRAY_SIZE(offs); i++)
+		for (len = 3000; len < 12000; len += 2999) {
+			struct rig rig = persist_rig(CAIRN_PERSIST_NIC);
+			struct watch watched;
+
+			persist_watch(&rig, &watched, offs[i], len, (len - 1) / PMTU);
+			persist_at(&rig, 1, offs[i], len, 0);
+			ktap_ok(sim_run(rig.s, SIM_SEC));
+			expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+			ktap_ok(watched.answers && !watched.early);
+			ktap_ok(len < 4000 ? !rig.s->streamed :
+				rig.s->streamed >= len - PMTU - CAIRN_LINE);
+			ktap_ok(rig.s->streamed <= len - CAIRN_LINE);
+			sim_end(rig.s);
+		}
+	cairn_flush_stream_min = U32_MAX;
 }
 
 static void ordinary_memory_is_refused(void)
@@ -565,6 +591,7 @@ static void a_held_word_dies_with_its_message(void)
 
 static const struct ktap_test tests[] = {
 	KTAP(every_packet_of_a_message),
+	KTAP(long_messages_are_streamed),
 	KTAP(ordinary_memory_is_refused),
 	KTAP(rights_count),
 	KTAP(plain_write_is_persisted_too),

@@ -6,7 +6,8 @@
  * The first table: 16 messages, each with some other work behind it, and a fence for each
  * of them or one for all. The second: stores and write-back (CLWB), or non-temporal stores
  * (MOVNTI), then a fence. "ordered": non-temporal stores, a fence, and then the last line with
- * CLWB and a fence, because no byte of it may be seen before the others. "read": the CPU reads
+ * CLWB and a fence, because no byte of it may be seen before the others. "driver": the same
+ * with the last 1 KiB, a packet, and write-back for short messages, as the driver does it. "read": the CPU reads
  * the message afterwards, as the program that it is for may do. Ordinary memory stands for
  * persistent memory, which takes longer to accept a line.
  */
@@ -27,9 +28,11 @@
 #define ROUNDS		41
 #define TURN		(512u << 10)	/* bytes of a round, at least TURN_MESSAGES messages */
 #define TURN_MESSAGES	16
+#define TAIL		1024u
+#define STREAM_MIN	16384u	/* persist/stream.c */
 #define CLWB		(1u << 24)	/* CPUID 7, EBX */
 
-enum way { STORE, WRITE_BACK, STREAM, ORDERED };
+enum way { STORE, WRITE_BACK, STREAM, ORDERED, DRIVER };
 
 static u8 *memory, *source;
 static volatile u64 seen;
@@ -118,16 +121,27 @@ static double bench_train(u32 len, u32 work, bool each)
 	return bench_best(rounds);
 }
 
+/* The bytes of a message that are stored by non-temporal stores. */
+static u32 bench_streamed(enum way way, u32 len)
+{
+	switch (way) {
+	case STREAM: return len;
+	case ORDERED: return len - LINE;
+	case DRIVER: return len > STREAM_MIN ? len - TAIL : 0;
+	default: return 0;
+	}
+}
+
 static void bench_message(enum way way, u8 *to, const u8 *from, u32 len, bool read)
 {
-	u32 off, streamed = way == STREAM ? len : way == ORDERED ? len - LINE : 0;
+	u32 off, streamed = bench_streamed(way, len);
 	u64 sum = 0;
 
 	bench_stream(to, from, streamed);
-	if (way == ORDERED)
+	if (way == ORDERED || (way == DRIVER && streamed))
 		_mm_sfence();
 	bench_store(to + streamed, from + streamed, len - streamed);
-	if (way == WRITE_BACK || way == ORDERED)
+	if (way != STORE)
 		bench_write_back(to + streamed, len - streamed);
 	if (way != STORE)
 		_mm_sfence();
@@ -155,16 +169,17 @@ static double bench_way(enum way way, u32 len, u32 within, bool read)
 
 static void bench_ways(const char *name, u32 within, bool read)
 {
-	static const u32 lens[] = { 64, 256, 1024, 4096, 16384, 65536, 1 << 20 };
+	static const u32 lens[] = { 64, 256, 1024, 4096, 16384, 32768, 65536, 1 << 20 };
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(lens); i++)
 		if (lens[i] <= within / 2)
-			printf("%-12s %8u %8.0f %8.0f %8.0f %8.0f\n", name, lens[i],
+			printf("%-12s %8u %8.0f %8.0f %8.0f %8.0f %8.0f\n", name, lens[i],
 			       bench_way(STORE, lens[i], within, read),
 			       bench_way(WRITE_BACK, lens[i], within, read),
 			       bench_way(STREAM, lens[i], within, read),
-			       bench_way(ORDERED, lens[i], within, read));
+			       bench_way(ORDERED, lens[i], within, read),
+			       bench_way(DRIVER, lens[i], within, read));
 }
 
 int main(void)
@@ -189,7 +204,7 @@ int main(void)
 			printf("%5u %6u %11.0f %11.0f\n", lens[i], works[k],
 			       bench_train(lens[i], works[k], true),
 			       bench_train(lens[i], works[k], false));
-	printf("memory          bytes    store    +clwb   movnti  ordered\n");
+	printf("memory          bytes    store    +clwb   movnti  ordered   driver\n");
 	bench_ways("in the cache", RING, false);
 	bench_ways("not", MEMORY, false);
 	bench_ways("read", MEMORY, true);

@@ -105,7 +105,7 @@ void sim_on_cpu_of(struct sim_qp *qp)
 	here.host = &qp->s->host[qp->host];
 }
 
-static void stage_line(struct sim_mr *mr, u32 off)
+static void stage_part(struct sim_mr *mr, u32 off, u32 len, bool stream)
 {
 	struct sim_cpu *cpu = &here.host->cpu[here.s->cpu];
 	struct sim_line *line;
@@ -117,31 +117,70 @@ static void stage_line(struct sim_mr *mr, u32 off)
 	line = &cpu->line[cpu->n++];
 	line->mr = mr;
 	line->off = off;
-	line->len = min(mr->len - off, (u32)CAIRN_LINE);
+	line->len = len;
+	line->stream = stream;
 	line->when = ++here.s->line_clock;
 	memcpy(line->bytes, mr->mem + off, line->len);
+}
+
+static struct sim_mr *memory_of(const u8 *bytes, size_t size)
+{
+	u32 i;
+
+	for (i = 0; i < here.host->mrs; i++) {
+		struct sim_mr *mr = here.host->mr[i];
+
+		if (mr->shadow && mr->persist != CAIRN_PERSIST_HOST &&
+		    bytes >= mr->mem && bytes + size <= mr->mem + mr->len)
+			return mr;
+	}
+	sim_fail(here.s, "write-back of memory that is not persistent");
+	return NULL;
+}
+
+/* Are there non-temporal stores that other CPUs may not see yet? */
+static bool memory_streams(const struct sim_mr *mr)
+{
+	const struct sim_cpu *cpu = &here.host->cpu[here.s->cpu];
+	u32 i;
+
+	for (i = 0; i < cpu->n; i++)
+		if (cpu->line[i].mr == mr && cpu->line[i].stream)
+			return true;
+	return false;
 }
 
 /* Instructions of the simulated CPU, under the kernel's names. */
 void arch_wb_cache_pmem(void *addr, size_t size)
 {
 	const u8 *bytes = addr;
-	u32 i, off, end;
+	struct sim_mr *mr = memory_of(bytes, size);
+	u32 off, end;
 
-	for (i = 0; i < here.host->mrs; i++) {
-		struct sim_mr *mr = here.host->mr[i];
-
-		if (!mr->shadow || mr->persist == CAIRN_PERSIST_HOST ||
-		    bytes < mr->mem ||
-		    bytes + size > mr->mem + mr->len)
-			continue;
-		end = bytes - mr->mem + size;
-		for (off = (bytes - mr->mem) & -CAIRN_LINE; off < end;
-		     off += CAIRN_LINE)
-			stage_line(mr, off);
+	if (!mr)
 		return;
+	end = bytes - mr->mem + size;
+	for (off = (bytes - mr->mem) & -CAIRN_LINE; off < end; off += CAIRN_LINE)
+		stage_part(mr, off, min(mr->len - off, (u32)CAIRN_LINE), false);
+}
+
+/* Non-temporal stores. The other words of their lines stay in the cache. */
+void cairn_env_stream_words(void *to, const void *from, u32 num)
+{
+	u32 off, end, len, size = num * WORD;
+	struct sim_mr *mr = memory_of(to, size);
+
+	memcpy(to, from, size);
+	if (!mr || !num)
+		return;
+	off = (const u8 *)to - mr->mem;
+	if (off % WORD)
+		sim_fail(here.s, "non-temporal stores at %u", off);
+	here.s->streamed += size;
+	for (end = off + size; off < end; off += len) {
+		len = min(CAIRN_LINE - off % CAIRN_LINE, end - off);
+		stage_part(mr, off, len, true);
 	}
-	sim_fail(here.s, "write-back of memory that is not persistent");
 }
 
 void pmem_wmb(void)
@@ -349,6 +388,7 @@ int sim_place_words(struct sim_qp *qp, const struct cairn_span *to,
 		.pkt = pkt,
 		.words = words,
 		.copy = copy_words,
+		.more = to->more,
 		.last = pkt->op->flags & CAIRN_OP_LAST,
 		.writeback = to->access == CAIRN_ACCESS_REMOTE_PERSIST,
 	};
@@ -361,5 +401,8 @@ int sim_place_words(struct sim_qp *qp, const struct cairn_span *to,
 	mr = sim_mr_find(qp->s, qp->host, qp->pd, to->sge->lkey);
 	mr->placed = to->sge->addr - mr->va;
 	sim_on_cpu_of(qp);
-	return cairn_flush_place(&place, bv, n);
+	n = cairn_flush_place(&place, bv, n);
+	if (place.last && memory_streams(mr))
+		sim_fail(qp->s, "QP %u: the end of a message may be seen first", qp->c.qpn);
+	return n;
 }

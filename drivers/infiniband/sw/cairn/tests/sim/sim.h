@@ -102,6 +102,7 @@ struct sim_line {
 	u32 off;
 	u32 len;		/* the last one of a region may be cut short */
 	u64 when;
+	bool stream;		/* non-temporal stores */
 	u8 bytes[CAIRN_LINE];
 };
 
@@ -316,6 +317,7 @@ struct sim {
 	u16 evict;		/* per mille of runs: the cache evicts a line */
 	u64 line_clock;		/* counts lines that were written back */
 	u32 images;		/* changes of shadows */
+	u64 streamed;		/* bytes by non-temporal stores */
 	/* Called after every step, or NULL. */
 	void (*stepped)(struct sim *sim, void *arg);
 	void *stepped_arg;
