@@ -941,6 +941,26 @@ static void host_plain_write(void)
 	pair_destroy(&pair);
 }
 
+/* It consumes no receive, so the host could not be asked to flush it. */
+static void host_refuses_atomics(void)
+{
+	struct ibv_send_wr wr;
+	struct ibv_sge sge;
+	struct pair pair;
+
+	pair_create(&pair, VT_HOST | IBV_ACCESS_REMOTE_ATOMIC);
+	post_recvs(&pair.b, 3, 1);
+	wr = write_wr(&pair, &sge, 1, 0, 8, 8);
+	wr.opcode = IBV_WR_ATOMIC_FETCH_AND_ADD;
+	wr.wr.atomic.remote_addr = (uintptr_t)pair.to.buf + 8;
+	wr.wr.atomic.rkey = pair.to.mr->rkey;
+	wr.wr.atomic.compare_add = 1;
+	persist_post(&pair, &wr);
+	persist_next(pair.a.scq, 1, IBV_WC_REM_ACCESS_ERR, CAIRNDV_PERSIST_NONE);
+	ktap_eq(pair.to.buf[8], 0);
+	pair_destroy(&pair);
+}
+
 /* The peer knows nothing of persistence, its retries last for 0.2 s, and the host takes
  * ten times that.
  */
@@ -1514,7 +1534,7 @@ static void target_dies(void)
 	X(immediate_host) X(immediate_not_persistent)			\
 	X(early_waits_for_receive)					\
 	X(host_flush) X(host_order) X(replicas) X(replicas_change)	\
-	X(host_failure) X(host_plain_write)				\
+	X(host_failure) X(host_plain_write) X(host_refuses_atomics)	\
 	X(plain_slow) X(host_wakes) X(host_group_commit)		\
 	X(early_host) X(host_without_receive) X(host_bounded)		\
 	X(host_word_between_packets) X(host_slow) X(host_limit)		\

@@ -271,7 +271,7 @@ u32 cairn_env_random(struct cairn_qpc *qpc);
 
 /* Perform the 64-bit atomic request @pkt; @orig gets the old value in host order.
  * @pkt->va is aligned. @persist: of its region; with CAIRN_PERSIST_NIC the word has been
- * written back. Return: 0, -EFAULT or -EAGAIN.
+ * written back. Return: 0; -EFAULT, in a region with host flush, too; -EAGAIN.
  */
 int cairn_env_atomic(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 		     u64 *orig, enum cairn_persist *persist);

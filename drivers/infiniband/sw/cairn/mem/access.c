@@ -546,7 +546,7 @@ int cairn_access_store(struct cairn_qp *qp, const struct cairn_pkt *pkt,
  * The operation is atomic also against 64-bit operations of the CPUs.
  *
  * Context: in a run.
- * Return: 0, -EFAULT (key, range, alignment) or -EAGAIN (not present).
+ * Return: 0, -EFAULT (key, range, alignment, host flush) or -EAGAIN (not present).
  */
 int cairn_access_atomic(struct cairn_qp *qp, const struct cairn_pkt *pkt,
 			u64 *orig, enum cairn_persist *persist)
@@ -556,11 +556,14 @@ int cairn_access_atomic(struct cairn_qp *qp, const struct cairn_pkt *pkt,
 
 	if (IS_ERR(word))
 		return PTR_ERR(word);
+	*persist = cairn_persist_method(durability);
+	/* It consumes no receive, so the application cannot be asked to flush it. */
+	if (*persist == CAIRN_PERSIST_HOST)
+		return -EFAULT;
 	if ((pkt->opcode & CAIRN_BTH_OP_MASK) == CAIRN_BTH_CMP_SWAP)
 		*orig = cmpxchg64(word, pkt->compare, pkt->swap_add);
 	else
 		*orig = atomic64_fetch_add(pkt->swap_add, (atomic64_t *)word);
-	*persist = cairn_persist_method(durability);
 	if (*persist == CAIRN_PERSIST_NIC)
 		cairn_flush_writeback(word, sizeof(*word));
 	return 0;

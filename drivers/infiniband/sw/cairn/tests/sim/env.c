@@ -219,6 +219,10 @@ int cairn_env_atomic(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 		sim_fail(qp->s, "atomic at a misaligned address");
 	if (!bytes)
 		return -EFAULT;
+	mr = sim_mr_find(qp->s, qp->host, qp->pd, pkt->rkey);
+	*persist = mr->persist;
+	if (mr->persist == CAIRN_PERSIST_HOST)
+		return -EFAULT;
 	err = sim_odp_find(qp, CAIRN_RESP, pkt->rkey, pkt->va, sizeof(v));
 	if (err)
 		return err;
@@ -230,8 +234,6 @@ int cairn_env_atomic(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 		v = pkt->swap_add;
 	memcpy(bytes, &v, sizeof(v));
 	qp->atomics++;
-	mr = sim_mr_find(qp->s, qp->host, qp->pd, pkt->rkey);
-	*persist = mr->persist;
 	if (mr->persist == CAIRN_PERSIST_NIC)
 		sim_writeback(qp, mr, bytes - mr->mem, sizeof(u64));
 	return 0;
