@@ -86,6 +86,11 @@ unpack() {
 	sed -i 's/DEFINE_LONGS(HOST_FP_SIZE, 2696)/DEFINE_LONGS(HOST_FP_SIZE, 12288)/' \
 		"$1/arch/x86/um/user-offsets.c"
 	grep -q 12288 "$1/arch/x86/um/user-offsets.c"
+	# A fork that fails in the middle, as when a signal kills its process, leaves a mark
+	# in the tree of areas. User-mode Linux takes it for an area.
+	sed -i 's/^\tfor_each_vma(vmi, vma)$/&\n\t\tif (xa_is_zero(vma))\n\t\t\tbreak;\n\t\telse/' \
+		"$1/arch/um/kernel/tlb.c"
+	grep -q xa_is_zero "$1/arch/um/kernel/tlb.c"
 }
 
 # KASAN, kmemleak and the checks of objects save the stack's trace at each allocation.
