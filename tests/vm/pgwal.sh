@@ -94,7 +94,7 @@ primary "$lib_tmp/data"
 
 run_fail "without -c no log begins" in_a cairn_pgwal receive "${targets[@]}" "$conninfo"
 expect "it says how" "$(output | grep -c 'is empty (-c creates a log)')" 1
-receive "$lib_tmp/receive1" -c -q 2
+receive "$lib_tmp/receive1" -c -q 2 -o "$lib_tmp/counters"
 run_ok "a base backup" in_a "${user[@]}" "$bin/pg_basebackup" -D "$lib_tmp/base" -X none -c fast --no-sync
 
 load
@@ -104,9 +104,12 @@ expect "the primary calls it synchronous" \
 
 kill_hard "${server[2]}"
 seen "a target is killed: it is named" grep -q '7483: lost' "$lib_tmp/receive1"
+seen "and counted" grep -qx 'cairn_pgwal_targets_left 2' "$lib_tmp/counters"
 goes_on "and commits go on"
 serve 2
 seen "it comes back" grep -q 'a target is back, 3 of 3' "$lib_tmp/receive1"
+seen "and is counted" grep -qx 'cairn_pgwal_targets_left 3' "$lib_tmp/counters"
+expect "the counters say that WAL arrives" "$(grep -cx 'cairn_pgwal_connected 1' "$lib_tmp/counters")" 1
 
 kill_hard "$receiver"
 receive "$lib_tmp/receive2"

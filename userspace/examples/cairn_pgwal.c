@@ -23,7 +23,6 @@
 #include <string.h>
 
 #include "log_command.h"
-#include "log_medium.h"
 #include "pgwal_archive.h"
 #include "pgwal_receive.h"
 #include "pgwal_restore.h"
@@ -41,13 +40,14 @@ static int usage(bool restores)
 {
 	fprintf(stderr,
 		"usage: cairn_pgwal receive -a ADDRESS[,PORT] [-a ...] [-p PORT] [-q QUORUM]\n"
-		"                   [-S SLOT] [-d MS] [-ceft] [CONNINFO]\n"
+		"                   [-S SLOT] [-d MS] [-o FILE] [-ceft] [CONNINFO]\n"
 		"       cairn_pgwal restore -a ADDRESS[,PORT] [-a ...] [-p PORT] [-d MS] [-et] FILE PATH\n"
 		"       cairn_pgwal archive -a ADDRESS[,PORT] [-a ...] [-p PORT] [-d MS] [-et] DIRECTORY\n"
 		"CONNINFO: how to connect to the primary, for instance \"host=db1 user=cairn\"\n"
 		"-c: create the log and the replication slot if they are not there;\n"
 		"-f: fill empty targets; -t: take over from a writer that is connected;\n"
 		"-q: so many targets are enough (of a new log: all);\n"
+		"-o: FILE gets counters for Prometheus;\n"
 		"-d: a slower target is left out (5000); -e: targets count that keep nothing\n");
 	return restores ? PGWAL_RESTORE_ERROR : 2;
 }
@@ -84,6 +84,9 @@ static bool options_one(struct options *o, int c)
 	case 'f':
 		session->flags |= LOG_ASK_FILL;
 		return true;
+	case 'o':
+		o->receiver.metrics.file = optarg;
+		return true;
 	case 'p':
 		o->port = optarg;
 		return true;
@@ -104,7 +107,7 @@ static bool options_parse(struct options *o, int argc, char **argv)
 	struct log_session *session = &o->receiver.log.session;
 	int c;
 
-	while ((c = getopt(argc, argv, "a:cd:efp:q:S:t")) != -1)
+	while ((c = getopt(argc, argv, "a:cd:efo:p:q:S:t")) != -1)
 		if (!options_one(o, c))
 			return false;
 	if (!session->num_peers || o->deadline > UINT32_MAX ||

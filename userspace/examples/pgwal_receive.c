@@ -62,18 +62,36 @@ static void pgwal_receive_warn(struct pgwal_receiver *receiver)
 		session->tail.offset, session->size);
 }
 
+static void pgwal_receive_measure(struct pgwal_receiver *receiver, bool connected)
+{
+	const struct log_session *session = &receiver->log.session;
+	struct pgwal_metrics *metrics = &receiver->metrics;
+	bool changed = metrics->connected != connected;
+
+	metrics->connected = connected;
+	metrics->targets = session->num_peers;
+	metrics->left = session->left;
+	metrics->timeline = receiver->timeline;
+	metrics->received = receiver->received;
+	metrics->flushed = receiver->flushed;
+	metrics->records = receiver->posted;
+	metrics->used = session->tail.offset;
+	metrics->size = session->size;
+	pgwal_metrics_write(metrics, changed ? 0 : pgwal_receive_now(receiver));
+}
+
 /* Commits of the primary wait until there is room: nothing more is read or reported. */
 static int pgwal_receive_full(struct pgwal_receiver *receiver)
 {
 	char end[PGWAL_LSN_TEXT];
 
-	if (!receiver->full)
+	if (!receiver->metrics.full)
 		fprintf(stderr, "cairn_pgwal: the log is full at %s, and commits"
 			" wait: copy it (cairn_pgwal archive), make the targets"
 			" empty (cairn_log wipe), begin another log"
 			" (cairn_pgwal receive -c)\n",
 			pgwal_lsn_format(end, receiver->state.end));
-	receiver->full = true;
+	receiver->metrics.full = true;
 	return EAGAIN;
 }
 
@@ -104,6 +122,7 @@ static int pgwal_receive_append(struct pgwal_receiver *receiver,
 	if (err)
 		return err;
 	receiver->posted = number;
+	receiver->metrics.bytes += kind == PGWAL_ENTRY_WAL ? length : 0;
 	receiver->ends[number % LOG_LINK_WINDOW] =
 		kind == PGWAL_ENTRY_WAL ? lsn + length : 0;
 	pgwal_receive_warn(receiver);
@@ -118,9 +137,11 @@ static int pgwal_receive_poll(struct pgwal_receiver *receiver)
 	int left = session->left, err;
 
 	err = log_session_poll(session, &durable);
-	if (session->left > left)
+	if (session->left > left) {
+		receiver->metrics.returned += (uint64_t)(session->left - left);
 		printf("a target is back, %d of %d\n", session->left,
 		       session->num_peers);
+	}
 	while (receiver->durable < durable) {
 		receiver->durable++;
 		end = receiver->ends[(receiver->before + receiver->durable) %
@@ -242,7 +263,7 @@ static int pgwal_receive_take(struct pgwal_receiver *receiver, int *ended)
 {
 	int err = 0;
 
-	if (receiver->full)
+	if (receiver->metrics.full)
 		return 0;
 	*ended = pgwal_server_consume(&receiver->server);
 	while (!err && !*ended) {
@@ -253,7 +274,7 @@ static int pgwal_receive_take(struct pgwal_receiver *receiver, int *ended)
 		*ended = 0;
 	/* the end of the stream is no reason to drop what has come before */
 	while (*ended && receiver->batched && (!err || err == EAGAIN) &&
-	       !receiver->full) {
+	       !receiver->metrics.full) {
 		err = pgwal_receive_drain(receiver);
 		if (!err)
 			err = pgwal_receive_post(receiver);
@@ -265,10 +286,10 @@ static int pgwal_receive_report(struct pgwal_receiver *receiver)
 {
 	uint64_t now = pgwal_receive_now(receiver);
 	uint64_t silent = now - receiver->heard_at;
-	bool ask = silent > SILENT_MS && !receiver->full;
+	bool ask = silent > SILENT_MS && !receiver->metrics.full;
 	int err;
 
-	if (silent > DEAD_MS && !receiver->full) {
+	if (silent > DEAD_MS && !receiver->metrics.full) {
 		snprintf(receiver->server.error, sizeof(receiver->server.error),
 			 "the server has been silent for %d s", DEAD_MS / 1000);
 		return ETIMEDOUT;
@@ -299,7 +320,8 @@ static int pgwal_receive_stream(struct pgwal_receiver *receiver, int *ended)
 			err = pgwal_receive_poll(receiver);
 		if (!err && !*ended)
 			*ended = pgwal_receive_report(receiver);
-		fd = receiver->full || receiver->batched ? -1 :
+		pgwal_receive_measure(receiver, !err && !*ended);
+		fd = receiver->metrics.full || receiver->batched ? -1 :
 		     PQsocket(receiver->server.conn);
 		if (!err && !*ended)
 			err = pgwal_receive_sleep(receiver, fd);
@@ -452,7 +474,7 @@ static int pgwal_receive_open(struct pgwal_receiver *receiver, uint64_t epoch)
 				      LOG_ASK_FILL);
 	receiver->before = receiver->posted;
 	receiver->durable = 0;
-	receiver->full = false;
+	receiver->metrics.full = false;
 	receiver->nearly_full = false;
 	receiver->state = (struct pgwal_log){};
 	err = log_session_walk(session, pgwal_receive_visit, receiver);

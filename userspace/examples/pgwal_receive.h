@@ -4,12 +4,14 @@
 #define PGWAL_RECEIVE_H
 
 #include "log_writer.h"
+#include "pgwal_metrics.h"
 #include "pgwal_server.h"
 
 struct pgwal_receiver {
 	/* the caller's: the targets and what is allowed; conninfo and slot */
 	struct log_writer log;
 	struct pgwal_server server;
+	struct pgwal_metrics metrics;
 	/* the receiver's */
 	struct pgwal_log state;		/* with all that was posted */
 	uint64_t posted;		/* records, in all sessions */
@@ -20,7 +22,7 @@ struct pgwal_receiver {
 	uint64_t reported, reported_at;	/* the last status; ms */
 	uint64_t heard_at;		/* ms */
 	bool answer;			/* the server wants a status */
-	bool full, nearly_full;		/* the log; that was said */
+	bool nearly_full;		/* the log; that was said */
 	uint32_t timeline;		/* of what arrives */
 	uint64_t received;
 	struct pgwal_message message;	/* its rest is not in the batch yet */
