@@ -209,6 +209,7 @@ struct hop {
 	struct link next[MAX_PEERS];
 	int nexts;
 	struct link *linked;	/* the one behind this hop; NULL: none */
+	struct ibv_context *verbs;	/* of the last connection; rdma_cm keeps it open */
 	/* to the writer, or the hop before */
 	struct rdma_cm_id *id;
 	struct ibv_pd *pd;
@@ -320,6 +321,7 @@ static int hop_objects(struct hop *hop)
 		errno = EOPNOTSUPP;
 		return -1;
 	}
+	hop->verbs = verbs;
 	hop->pd = ibv_alloc_pd(verbs);
 	hop->channel = ibv_create_comp_channel(verbs);
 	if (!hop->pd || !hop->channel)
@@ -429,6 +431,22 @@ static int hop_work(struct hop *hop, bool *unlinked)
 	return err;
 }
 
+/*
+ * A device that is removed is told to each connection, but this one may have ended
+ * before. The context has an event in any case.
+ */
+static int hop_device_event(struct hop *hop)
+{
+	struct ibv_async_event event;
+	enum ibv_event_type type;
+
+	if (ibv_get_async_event(hop->verbs, &event))
+		return chain_fail("ibv_get_async_event", errno);
+	type = event.event_type;
+	ibv_ack_async_event(&event);
+	return type == IBV_EVENT_DEVICE_FATAL ? chain_fail("the device", ENODEV) : 0;
+}
+
 /* Return: 0, or an errno that ends the hop */
 static int hop_sleep(struct hop *hop, int wait)
 {
@@ -439,10 +457,13 @@ static int hop_sleep(struct hop *hop, int wait)
 		  .events = POLLIN },
 		{ .fd = hop->linked ? hop->linked->id->channel->fd : -1,
 		  .events = POLLIN },
+		{ .fd = hop->verbs ? hop->verbs->async_fd : -1, .events = POLLIN },
 	};
 
-	if (poll(fd, 4, wait) <= 0)
+	if (poll(fd, 5, wait) <= 0)
 		return 0;
+	if (fd[4].revents)
+		return hop_device_event(hop);
 	if (fd[1].revents)
 		channel_drain(hop->channel);
 	if (fd[2].revents)
