@@ -302,6 +302,27 @@ static void send_queue_overflow(void)
 	close_checked();
 }
 
+/* The limit is the present one. */
+static void resized_send_queue(void)
+{
+	struct ibv_qp_attr attr = { .cap = { .max_send_wr = 64, .max_recv_wr = 16 } };
+	uint32_t old;
+
+	open_checked("");
+	old = to_cqp(qp)->sq.max_wr;
+	for (uint32_t i = 0; i < old; i++)
+		ktap_eq(send_sge(sge_at(0, 8), IBV_WR_SEND, 0), 0);
+	ktap_eq(fake.ops.modify_qp(qp, &attr, IBV_QP_CAP), 0);
+	ktap_ok(to_cqp(qp)->sq.max_wr > old);
+	for (uint32_t i = old; i < to_cqp(qp)->sq.max_wr; i++)
+		ktap_eq(send_sge(sge_at(0, 8), IBV_WR_SEND, 0), 0);
+	ktap_eq(all_reports(), 0);
+	finish_sends();
+	ktap_eq(send_sge(sge_at(0, 8), IBV_WR_SEND, 0), 0);
+	ktap_eq(reports("send-queue-overflow"), 1);
+	close_checked();
+}
+
 static void cq_overflow(void)
 {
 	open_checked("");
@@ -428,7 +449,7 @@ static const struct ktap_test tests[] = {
 	KTAP(correct_program), KTAP(send_buffer_changed), KTAP(inline_buffer_changed),
 	KTAP(key_unknown), KTAP(key_other_pd), KTAP(key_range), KTAP(key_access),
 	KTAP(atomic_alignment), KTAP(region_in_use), KTAP(receives_overlap),
-	KTAP(send_queue_overflow), KTAP(cq_overflow), KTAP(cq_arm_race),
+	KTAP(send_queue_overflow), KTAP(resized_send_queue), KTAP(cq_overflow), KTAP(cq_arm_race),
 	KTAP(events_unacked), KTAP(use_after_destroy), KTAP(modify_attributes),
 	KTAP(leak_of_regions), KTAP(unset_costs_nothing), KTAP(abort_mode),
 };

@@ -275,11 +275,30 @@ static bool work_is_memory(const struct cairn_work *work, const struct ibv_sge *
 	       (void *)(uintptr_t)sge->addr;
 }
 
+/* The queue may have been resized. Without memory the oldest requests are forgotten. */
+static void work_grow(struct cairn_work *work)
+{
+	struct work_request *request;
+
+	if (work->queue->max_wr <= work->size)
+		return;
+	request = calloc(work->queue->max_wr, sizeof(*request));
+	if (!request)
+		return;
+	for (uint32_t i = 0; i < work->count; i++)
+		request[i] = *work_at(work, i);
+	free(work->request);
+	work->request = request;
+	work->size = work->queue->max_wr;
+	work->first = 0;
+}
+
 /* Room for one more, at the cost of the oldest if the program went beyond the limit. */
 static struct work_request *work_push(struct cairn_work *work)
 {
 	struct work_request *request;
 
+	work_grow(work);
 	if (work->count == work->size)
 		work_pop(work);
 	request = work_at(work, work->count++);
@@ -329,13 +348,13 @@ static void work_check_room(struct cairn_work *work)
 	};
 	uint32_t signaled = 0;
 
-	if (work->count < work->size)
+	if (work->count < work->queue->max_wr)
 		return;
 	for (uint32_t i = 0; i < work->count; i++)
 		signaled += work_at(work, i)->signaled;
 	cairn_report_write(CAIRN_REPORT_SEND_QUEUE_OVERFLOW, &report,
 			   "QP %u has max_send_wr %u, and one more request is posted while %s",
-			   work->qp->vqp.qp.qp_num, work->size,
+			   work->qp->vqp.qp.qp_num, work->queue->max_wr,
 			   signaled ? "no completion of them was polled" :
 				      "none of them will have a completion");
 }
