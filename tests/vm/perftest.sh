@@ -28,26 +28,26 @@ if ! full; then
 	exit 0
 fi
 
-# one program tries every size to 8 MiB; verbs_verify tries sizes of the other operations
+# Each operation with each option that makes it another one, and not all of their products.
+# One program tries every size to 8 MiB; verbs_verify tries sizes of the other operations.
 perftest write_bw -a -n 5
 for op in send write read; do
 	perftest ${op}_bw -s 1000001 -n 5
-	perftest ${op}_bw -s 4096 -n 100 -q 4
-	perftest ${op}_bw -s 65536 -n 30 -b
-	perftest ${op}_lat -s 64 -n 100 --ipv6
 done
+perftest send_bw -s 4096 -n 100 -q 4
+perftest read_bw -s 4096 -n 100 -q 4
+perftest write_bw -s 65536 -n 30 -b
+perftest send_bw -s 65536 -n 30 -b
+perftest write_lat -s 64 -n 100 --ipv6
 perftest atomic_lat -n 200
 perftest atomic_lat -n 200 -A CMP_AND_SWAP
-perftest atomic_bw -n 200
 perftest atomic_bw -n 200 -A CMP_AND_SWAP -q 4
 perftest atomic_bw -n 100 -b
-for op in send write; do
-	perftest ${op}_lat -c UC -s 64 -n 200
-	perftest ${op}_bw -c UC -s 4096 -n 200
-	perftest ${op}_lat -s 256 -n 200 -I 256
-	perftest ${op}_bw -s 512 -n 200 -I 512
-	perftest ${op}_bw -s 20000 -n 50 -m 1024
-done
+perftest send_lat -c UC -s 64 -n 200
+perftest write_bw -c UC -s 4096 -n 200
+perftest send_lat -s 256 -n 200 -I 256
+perftest write_bw -s 512 -n 200 -I 512
+perftest send_bw -s 20000 -n 50 -m 1024
 perftest send_lat -c UD -s 64 -n 200
 perftest send_bw -c UD -s 2048 -n 200
 # a WRITE has no events

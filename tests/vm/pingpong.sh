@@ -16,7 +16,6 @@
 find_gids
 for f in 4 6; do
 	for kind in rc uc ud; do
-		pingpong $kind $f -n 200 -s 64
 		pingpong $kind $f -n 200 -s 1024 -e
 	done
 	full || continue
