@@ -178,6 +178,7 @@ ifeq ($(T),*)
 		-C drivers/infiniband/sw/cairn/tests fuzz FUZZ_SECONDS=1800
 	@env -u BUILD $(MAKE) --no-print-directory \
 		-C drivers/infiniband/sw/cairn/tests flood FLOOD_PACKETS=1000000000
+	@CAIRN_ROUNDS=50 scripts/test/reboot --pgwal
 endif
 ifeq ($(ENV),uml)
 	@scripts/test/umltest $(globs)
