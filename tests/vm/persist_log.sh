@@ -67,17 +67,21 @@ append "file: more records behind them" -n 50
 wait_for 30 lib_gone "$server"
 verify "file: all are there" "$lib_tmp/file" 150
 
-# the target's host answers no ARP until the writer's kernel has given up once
-late_neighbour() { in_a ip neigh show "$IP_B" | grep -q FAILED; }
+# The target's host answers no ARP until the writer's kernel has given up once. That state
+# is a short one, as the writer tries again for 30 s: a list of all changes has it.
+start a "$lib_tmp/neighbours" "exec ip monitor neigh dev $IF_A"
+monitor=$started
+late_neighbour() { grep -q "^$IP_B .*FAILED" "$lib_tmp/neighbours"; }
 serve "$lib_tmp/s5" "$lib_tmp/file" -1
 server=$started
 in_b sysctl -qw "net.ipv4.conf.$IF_B.arp_ignore=8"
 in_a ip neigh flush to "$IP_B"
 start a "$lib_tmp/late" "exec cairn_log append -a $IP_B -n 10"
 wait_for 30 late_neighbour || diag "the neighbour is known"
+stop "$monitor"
 in_b sysctl -qw "net.ipv4.conf.$IF_B.arp_ignore=0"
 seen "a host that answers late is found" grep -q '10 records durable' "$lib_tmp/late"
-wait_for 30 lib_gone "$server"
+wait_for 30 lib_gone "$server" || stop "$server"
 
 serve "$lib_tmp/s4" anonymous -p 7472
 run_fail "emulated: is refused" in_a cairn_log append -c -a "$IP_B" -p 7472 -n 10
