@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cq.h"
 #include "fake.h"
 #include "ktap.h"
 #include "qp.h"
@@ -421,7 +422,7 @@ static void unset_costs_nothing(void)
 {
 	unsetenv("CAIRN_CHECK");
 	open_qp();
-	ktap_ok(!to_cqp(qp)->sq.check && !to_cqp(qp)->rq.queue.check);
+	ktap_ok(!to_cqp(qp)->sq.check && !to_cqp(qp)->rq.queue.check && !to_ccq(cq)->watch);
 	ktap_ok(to_cqp(qp)->inline_threshold);
 	close_qp();
 }

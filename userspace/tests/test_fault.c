@@ -176,7 +176,7 @@ static void unset_has_no_faults(void)
 {
 	unsetenv("CAIRN_FAULT");
 	open_qp();
-	ktap_ok(!to_ccq(cq)->faulty);
+	ktap_ok(!to_ccq(cq)->watch);
 	ktap_ok(fake.ops.post_send == cairn_post_send);
 	close_qp();
 }

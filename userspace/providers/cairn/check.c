@@ -102,11 +102,14 @@ static int check_dealloc_pd(struct ibv_pd *pd)
 	return check_return(object, check_real.dealloc_pd(pd));
 }
 
-static struct ibv_mr *check_new_region(struct ibv_mr *mr, uint64_t iova, uint64_t length,
-				       int access)
+static struct ibv_mr *check_new_region(struct ibv_pd *pd, struct ibv_mr *mr, uint64_t iova,
+				       uint64_t length, int access)
 {
 	if (!mr)
 		return NULL;
+	/* the library sets them after the call */
+	mr->context = pd->context;
+	mr->pd = pd;
 	cairn_check_lock();
 	cairn_region_open(mr, iova, length, access);
 	cairn_object_open(mr->context, "memory region", mr);
@@ -119,40 +122,24 @@ static struct ibv_mr *check_reg_mr(struct ibv_pd *pd, void *addr, size_t length,
 {
 	uint64_t iova = access & IBV_ACCESS_ZERO_BASED ? 0 : hca_va;
 
-	/* the library sets pd and context after the call */
-	struct ibv_mr *mr = check_real.reg_mr(pd, addr, length, hca_va, access);
-
-	if (!mr)
-		return NULL;
-	mr->context = pd->context;
-	mr->pd = pd;
-	return check_new_region(mr, iova, length, access);
+	return check_new_region(pd, check_real.reg_mr(pd, addr, length, hca_va, access),
+				iova, length, access);
 }
 
 static struct ibv_mr *check_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset,
 					  size_t length, uint64_t iova, int fd,
 					  int access)
 {
-	struct ibv_mr *mr = check_real.reg_dmabuf_mr(pd, offset, length, iova, fd, access);
-
-	if (!mr)
-		return NULL;
-	mr->context = pd->context;
-	mr->pd = pd;
-	return check_new_region(mr, iova, length, access);
+	return check_new_region(pd, check_real.reg_dmabuf_mr(pd, offset, length, iova, fd, access),
+				iova, length, access);
 }
 
 static struct ibv_mr *check_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm,
 				      uint64_t offset, size_t length,
 				      unsigned int access)
 {
-	struct ibv_mr *mr = check_real.reg_dm_mr(pd, dm, offset, length, access);
-
-	if (!mr)
-		return NULL;
-	mr->context = pd->context;
-	mr->pd = pd;
-	return check_new_region(mr, 0, length, (int)access);
+	return check_new_region(pd, check_real.reg_dm_mr(pd, dm, offset, length, access),
+				0, length, (int)access);
 }
 
 /* The keys may stay, and a failure may leave the region in either state. */
@@ -198,9 +185,8 @@ static int check_dereg_mr(struct verbs_mr *vmr)
 	cairn_check_lock();
 	if (!err)
 		cairn_region_close(&mr);
-	cairn_object_return(object, !err);
 	cairn_check_unlock();
-	return err;
+	return check_return(object, err);
 }
 
 static struct ibv_mw *check_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)

@@ -162,6 +162,7 @@ void cairn_work_open_cq(struct cairn_cq *cq, struct ibv_context *ctx)
 		return;
 	work->ctx = ctx;
 	work_add(work);
+	cq->watch |= CAIRN_CQ_CHECKED;
 }
 
 static struct cairn_work *work_of_cq(struct ibv_cq *cq)
@@ -586,18 +587,12 @@ void cairn_work_polled(struct cairn_cq *cq, const struct cairn_cqe *cqe)
 	cairn_check_unlock();
 }
 
-void cairn_work_looked(struct cairn_cq *cq)
+void cairn_work_looked(struct cairn_cq *cq, bool drained)
 {
 	struct cairn_work *work = cq->queue.check;
 
 	work->armed_late = false;
-}
-
-void cairn_work_drained(struct cairn_cq *cq)
-{
-	struct cairn_work *work = cq->queue.check;
-
-	work->drained = true;
+	work->drained |= drained;
 }
 
 /* Whether completions may come that were posted for already. */

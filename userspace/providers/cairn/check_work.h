@@ -31,11 +31,10 @@ void cairn_work_received(struct cairn_rq *rq, uint32_t start);
 /* A post to @qp failed with @err. */
 void cairn_work_refused(struct cairn_qp *qp, int err);
 
-/* The program polls, and then sees @cqe. */
-void cairn_work_looked(struct cairn_cq *cq);
+/* The program sees @cqe. */
 void cairn_work_polled(struct cairn_cq *cq, const struct cairn_cqe *cqe);
-/* Found nothing (more). */
-void cairn_work_drained(struct cairn_cq *cq);
+/* It polled @cq, to the end if @drained. */
+void cairn_work_looked(struct cairn_cq *cq, bool drained);
 void cairn_work_armed(struct cairn_cq *cq);
 void cairn_work_notified(struct cairn_cq *cq);
 /* Return: events of @cq that the program has read. */

@@ -198,6 +198,20 @@ int cairn_destroy_cq(struct ibv_cq *ibcq)
 	return 0;
 }
 
+void cairn_cq_watch_poll(struct cairn_cq *cq, bool drained)
+{
+	if (cq->watch & CAIRN_CQ_CHECKED)
+		cairn_work_looked(cq, drained);
+}
+
+enum ibv_wc_status cairn_cq_watch_one(struct cairn_cq *cq, const struct cairn_cqe *cqe)
+{
+	if (cq->watch & CAIRN_CQ_CHECKED)
+		cairn_work_polled(cq, cqe);
+	return cq->watch & CAIRN_CQ_FAULTY ? cairn_fault_status(cq, cqe) :
+					     cairn_cqe_status(cqe);
+}
+
 int cairn_cq_poll(struct cairn_cq *cq, int num_entries, struct ibv_wc *wc,
 		  struct cairndv_persist_info *info)
 {
@@ -209,20 +223,17 @@ int cairn_cq_poll(struct cairn_cq *cq, int num_entries, struct ibv_wc *wc,
 
 	cairn_cq_lock(cq);
 	start = ring->index;
-	if (cairn_queue_checked(&cq->queue))
-		cairn_work_looked(cq);
 	while (n < num_entries && cairn_cq_ready(cq)) {
 		cqe = cairn_ring_unit(ring, ring->index++);
 		if (info)
 			cairn_persist_info(cqe, &info[n]);
-		cairn_cqe_to_wc(cqe, &wc[n++]);
-		if (__builtin_expect(cq->faulty, 0))
-			wc[n - 1].status = cairn_fault_status(cq, cqe);
-		if (cairn_queue_checked(&cq->queue))
-			cairn_work_polled(cq, cqe);
+		cairn_cqe_to_wc(cqe, &wc[n]);
+		if (cairn_cq_watched(cq))
+			wc[n].status = cairn_cq_watch_one(cq, cqe);
+		n++;
 	}
-	if (cairn_queue_checked(&cq->queue) && n < num_entries)
-		cairn_work_drained(cq);
+	if (cairn_cq_watched(cq))
+		cairn_cq_watch_poll(cq, n < num_entries);
 	if (ring->index != start)
 		look = cairn_ring_polled(ring);
 	cairn_cq_unlock(cq);

@@ -17,11 +17,17 @@ struct cairn_cq_discard {
 	uint32_t end;
 };
 
+/* Parts of the library that look at each poll and completion before the program does. */
+enum cairn_cq_watch {
+	CAIRN_CQ_CHECKED = 1 << 0,	/* check.h */
+	CAIRN_CQ_FAULTY = 1 << 1,	/* fault.h */
+};
+
 struct cairn_cq {
 	struct verbs_cq vcq;		/* must be first */
 	struct cairn_queue queue;	/* its lock also covers a poll batch */
 	bool single_threaded;		/* the application promised: no lock */
-	bool faulty;			/* fault.h */
+	uint8_t watch;			/* enum cairn_cq_watch */
 	struct cairn_cq_discard *discards;	/* list, usually empty */
 	pthread_spinlock_t arm_lock;	/* protects the three below */
 	uint64_t arm_seq;		/* of the last request */
@@ -66,6 +72,16 @@ static inline bool cairn_cq_ready(struct cairn_cq *cq)
 		 cairn_cq_skip(cq));
 	return true;
 }
+
+static inline bool cairn_cq_watched(const struct cairn_cq *cq)
+{
+	return __builtin_expect(cq->watch, 0);
+}
+
+/* The program polls a watched queue, and finds its end if @drained. */
+void cairn_cq_watch_poll(struct cairn_cq *cq, bool drained);
+/* ... and sees this completion. Return: the status that it sees. */
+enum ibv_wc_status cairn_cq_watch_one(struct cairn_cq *cq, const struct cairn_cqe *cqe);
 
 /* The device looks at what was polled or armed. Not locked: it is a system call. */
 void cairn_cq_look(struct cairn_cq *cq);

@@ -3,10 +3,8 @@
 #include <errno.h>
 #include <time.h>
 
-#include "check_work.h"
 #include "cqe.h"
 #include "cqex.h"
-#include "fault.h"
 
 #define NSEC_PER_SEC	1000000000LL
 
@@ -24,10 +22,8 @@ static void cqex_take(struct cairn_cq *cq)
 
 	cq->cur = cairn_ring_unit(ring, ring->index++);
 	ibcq->wr_id = cq->cur->wr_id;
-	ibcq->status = __builtin_expect(cq->faulty, 0) ? cairn_fault_status(cq, cq->cur) :
-							 cairn_cqe_status(cq->cur);
-	if (cairn_queue_checked(&cq->queue))
-		cairn_work_polled(cq, cq->cur);
+	ibcq->status = cairn_cq_watched(cq) ? cairn_cq_watch_one(cq, cq->cur) :
+					      cairn_cqe_status(cq->cur);
 }
 
 /* Holds the lock on success, until end_poll. */
@@ -41,15 +37,13 @@ static int cqex_start_poll(struct ibv_cq_ex *ibcq,
 	if (attr->comp_mask)
 		return EINVAL;
 	cairn_cq_lock(cq);
-	if (cairn_queue_checked(&cq->queue))
-		cairn_work_looked(cq);
 	if (cairn_cq_ready(cq)) {
 		cqex_take(cq);
 		cq->polling = true;
 		return 0;
 	}
-	if (cairn_queue_checked(&cq->queue))
-		cairn_work_drained(cq);
+	if (cairn_cq_watched(cq))
+		cairn_cq_watch_poll(cq, true);
 	/* Publish the index behind skipped completions. */
 	if (ring->index != cairn_ring_load(&ring->host->index))
 		look = cairn_ring_polled(ring);
@@ -64,8 +58,8 @@ static int cqex_next_poll(struct ibv_cq_ex *ibcq)
 	struct cairn_cq *cq = to_ccq_ex(ibcq);
 
 	if (!cairn_cq_ready(cq)) {
-		if (cairn_queue_checked(&cq->queue))
-			cairn_work_drained(cq);
+		if (cairn_cq_watched(cq))
+			cairn_cq_watch_poll(cq, true);
 		return ENOENT;
 	}
 	cqex_take(cq);
@@ -78,6 +72,8 @@ static void cqex_end_poll(struct ibv_cq_ex *ibcq)
 	bool look;
 
 	cq->polling = false;
+	if (cairn_cq_watched(cq))
+		cairn_cq_watch_poll(cq, false);
 	look = cairn_ring_polled(&cq->queue.ring);
 	cairn_cq_unlock(cq);
 	if (__builtin_expect(look, 0))

@@ -72,7 +72,7 @@ static struct ibv_cq *fault_create_cq(struct ibv_context *ctx, int cqe,
 		return NULL;
 	cq = fault_real.create_cq(ctx, cqe, channel, vector);
 	if (cq)
-		to_ccq(cq)->faulty = true;
+		to_ccq(cq)->watch |= CAIRN_CQ_FAULTY;
 	return cq;
 }
 
@@ -85,7 +85,7 @@ static struct ibv_cq_ex *fault_create_cq_ex(struct ibv_context *ctx,
 		return NULL;
 	cq = fault_real.create_cq_ex(ctx, attr);
 	if (cq)
-		to_ccq_ex(cq)->faulty = true;
+		to_ccq_ex(cq)->watch |= CAIRN_CQ_FAULTY;
 	return cq;
 }
 
