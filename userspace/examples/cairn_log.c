@@ -174,11 +174,11 @@ static bool writer_again(struct writer *w, int err)
 	return true;
 }
 
-static int append(struct writer *w, const char *port)
+static int append(struct writer *w)
 {
 	int err;
 
-	err = log_writer_init(&w->log, port);
+	err = log_writer_init(&w->log);
 	if (err)
 		return err;
 	for (;;) {
@@ -201,13 +201,13 @@ static int append(struct writer *w, const char *port)
 /* ---- members ---- */
 
 /* The targets that are given become the members, with that quorum. */
-static int members(struct writer *w, const char *port)
+static int members(struct writer *w)
 {
 	const struct log_session *session = &w->log.session;
 	int err;
 
 	w->log.session.change = true;
-	err = log_writer_init(&w->log, port);
+	err = log_writer_init(&w->log);
 	if (err)
 		return err;
 	err = log_session_open(&w->log.session);
@@ -319,8 +319,8 @@ static int usage(void)
 
 struct options {
 	struct writer writer;
-	const char *memory, *port;
-	uint64_t size, length, retries, at_least, quorum, deadline, lease;
+	const char *memory;
+	uint64_t size, length, retries, at_least, lease;
 	bool once;
 };
 
@@ -354,24 +354,11 @@ static bool options_one(struct options *o, int c)
 	struct log_session *session = &o->writer.log.session;
 
 	switch (c) {
-	case 'a':
-		return log_writer_target(&o->writer.log, optarg);
 	case 'b':
 		return options_block(optarg, &session->shift);
-	case 'c':
-		session->flags |= LOG_ASK_CREATE;
-		return true;
-	case 'd':
-		return log_command_number(optarg, &o->deadline);
-	case 'e':
-		session->emulated = true;
-		return true;
 	case 'F':
 		if (session->force < LOG_FORCE_LOSS)
 			session->force++;
-		return true;
-	case 'f':
-		session->flags |= LOG_ASK_FILL;
 		return true;
 	case 'k':
 		return log_command_number(optarg, &o->at_least);
@@ -385,11 +372,6 @@ static bool options_one(struct options *o, int c)
 	case 'o':
 		o->writer.ack_file = optarg;
 		return true;
-	case 'p':
-		o->port = optarg;
-		return true;
-	case 'q':
-		return log_command_number(optarg, &o->quorum) && o->quorum;
 	case 'r':
 		return log_command_number(optarg, &o->retries);
 	case 's':
@@ -402,14 +384,11 @@ static bool options_one(struct options *o, int c)
 		return *optarg && strlen(optarg) < 80;
 	case OPTION_LEASE:
 		return log_command_number(optarg, &o->lease);
-	case 't':
-		session->flags |= LOG_ASK_TAKEOVER;
-		return true;
 	case '1':
 		o->once = true;
 		return true;
 	default:
-		return false;
+		return log_writer_option(&o->writer.log, c, optarg);
 	}
 }
 
@@ -417,19 +396,17 @@ static bool options_parse(struct options *o, int argc, char **argv)
 {
 	int c;
 
-	while ((c = getopt_long(argc, argv, "a:b:cd:eFfk:l:m:n:o:p:q:r:s:t1",
+	while ((c = getopt_long(argc, argv, LOG_WRITER_OPTIONS "b:Fk:l:m:n:o:r:s:1",
 				options_long, NULL)) != -1)
 		if (!options_one(o, c))
 			return false;
 	if (o->length < 1 ||
 	    o->length > LOG_MAX_RECORD - sizeof(struct log_record) ||
-	    o->deadline > UINT32_MAX || o->lease < 1 || o->lease > 3600 ||
-	    o->quorum > (uint64_t)o->writer.log.session.num_peers)
+	    o->lease < 1 || o->lease > 3600 ||
+	    !log_writer_options_fit(&o->writer.log))
 		return false;
 	o->writer.log.length = (uint32_t)o->length;
 	o->writer.retries = (unsigned int)o->retries;
-	o->writer.log.session.quorum = (uint32_t)o->quorum;
-	o->writer.log.session.deadline = (uint32_t)o->deadline;
 	o->writer.leader.ttl = (uint32_t)o->lease;
 	return optind == argc;
 }
@@ -437,10 +414,11 @@ static bool options_parse(struct options *o, int argc, char **argv)
 int main(int argc, char **argv)
 {
 	struct options o = {
-		.port = LOG_WRITER_PORT, .length = 1000,
-		.deadline = LOG_WRITER_DEADLINE,
-		.writer.count = 1000, .writer.leader.name = "default",
-		.lease = 5,
+		.length = 1000, .lease = 5,
+		.writer = {
+			.log = LOG_WRITER_DEFAULTS, .count = 1000,
+			.leader.name = "default",
+		},
 	};
 	const char *command = argc > 1 ? argv[1] : "";
 	bool writes = !strcmp(command, "serve") || !strcmp(command, "wipe");
@@ -452,10 +430,10 @@ int main(int argc, char **argv)
 		return usage();
 	if (!strcmp(command, "append"))
 		return o.writer.log.session.num_peers ?
-		       append(&o.writer, o.port) != 0 : usage();
+		       append(&o.writer) != 0 : usage();
 	if (!strcmp(command, "members"))
 		return o.writer.log.session.num_peers ?
-		       members(&o.writer, o.port) != 0 : usage();
+		       members(&o.writer) != 0 : usage();
 	if (!o.memory || (!writes && strcmp(command, "verify") != 0))
 		return usage();
 	err = log_medium_open(&medium, o.memory, o.size, writes);
@@ -467,7 +445,7 @@ int main(int argc, char **argv)
 	if (err)
 		return 1;
 	if (!strcmp(command, "serve"))
-		err = log_server_run(&medium, o.port, o.once);
+		err = log_server_run(&medium, o.writer.log.port, o.once);
 	else if (!strcmp(command, "wipe"))
 		err = wipe(&medium);
 	else

@@ -29,12 +29,6 @@
 
 #define SLOT	"cairn"
 
-struct options {
-	struct pgwal_receiver receiver;
-	const char *port;
-	uint64_t quorum, deadline;
-};
-
 /* PostgreSQL must not take a wrong restore_command for the end of the archive. */
 static int usage(bool restores)
 {
@@ -53,9 +47,9 @@ static int usage(bool restores)
 }
 
 /* PostgreSQL allows no other names. */
-static bool options_slot(struct options *o, const char *name)
+static bool options_slot(struct pgwal_receiver *receiver, const char *name)
 {
-	o->receiver.server.slot = name;
+	receiver->server.slot = name;
 	if (!*name || strlen(name) > 63)
 		return false;
 	for (; *name; name++)
@@ -65,89 +59,60 @@ static bool options_slot(struct options *o, const char *name)
 	return true;
 }
 
-static bool options_one(struct options *o, int c)
+static bool options_one(struct pgwal_receiver *receiver, int c)
 {
-	struct log_session *session = &o->receiver.log.session;
-
 	switch (c) {
-	case 'a':
-		return log_writer_target(&o->receiver.log, optarg);
 	case 'c':
-		session->flags |= LOG_ASK_CREATE;
-		o->receiver.server.create = true;
-		return true;
-	case 'd':
-		return log_command_number(optarg, &o->deadline);
-	case 'e':
-		session->emulated = true;
-		return true;
-	case 'f':
-		session->flags |= LOG_ASK_FILL;
-		return true;
+		receiver->server.create = true;
+		return log_writer_option(&receiver->log, c, NULL);
 	case 'o':
-		o->receiver.metrics.file = optarg;
+		receiver->metrics.file = optarg;
 		return true;
-	case 'p':
-		o->port = optarg;
-		return true;
-	case 'q':
-		return log_command_number(optarg, &o->quorum) && o->quorum;
 	case 'S':
-		return options_slot(o, optarg);
-	case 't':
-		session->flags |= LOG_ASK_TAKEOVER;
-		return true;
+		return options_slot(receiver, optarg);
 	default:
-		return false;
+		return log_writer_option(&receiver->log, c, optarg);
 	}
 }
 
-static bool options_parse(struct options *o, int argc, char **argv)
+static bool options_parse(struct pgwal_receiver *receiver, int argc, char **argv)
 {
-	struct log_session *session = &o->receiver.log.session;
 	int c;
 
-	while ((c = getopt(argc, argv, "a:cd:efo:p:q:S:t")) != -1)
-		if (!options_one(o, c))
+	while ((c = getopt(argc, argv, LOG_WRITER_OPTIONS "o:S:")) != -1)
+		if (!options_one(receiver, c))
 			return false;
-	if (!session->num_peers || o->deadline > UINT32_MAX ||
-	    o->quorum > (uint64_t)session->num_peers)
-		return false;
-	session->quorum = (uint32_t)o->quorum;
-	session->deadline = (uint32_t)o->deadline;
-	return true;
+	return receiver->log.session.num_peers && log_writer_options_fit(&receiver->log);
 }
 
-static int receive(struct options *o)
+static int receive(struct pgwal_receiver *receiver)
 {
-	struct log_writer *log = &o->receiver.log;
+	struct log_writer *log = &receiver->log;
 	int err;
 
 	log->nic.sleeps = true;
-	err = log_writer_init(log, o->port);
+	err = log_writer_init(log);
 	if (!err)
-		err = pgwal_receive(&o->receiver);
+		err = pgwal_receive(receiver);
 	log_writer_free(log);
 	return err == ESTALE ? PGWAL_RECEIVE_CUT_OFF : err != 0;
 }
 
-static int restore(struct options *o, const char *name, const char *path)
+static int restore(struct log_writer *log, const char *name, const char *path)
 {
-	struct log_writer *log = &o->receiver.log;
 	int rc = PGWAL_RESTORE_ERROR;
 
-	if (!log_writer_init(log, o->port))
+	if (!log_writer_init(log))
 		rc = pgwal_restore(log, name, path);
 	log_writer_free(log);
 	return rc;
 }
 
-static int archive(struct options *o, const char *directory)
+static int archive(struct log_writer *log, const char *directory)
 {
-	struct log_writer *log = &o->receiver.log;
 	int err;
 
-	err = log_writer_init(log, o->port);
+	err = log_writer_init(log);
 	if (!err)
 		err = pgwal_archive(log, directory);
 	log_writer_free(log);
@@ -156,29 +121,28 @@ static int archive(struct options *o, const char *directory)
 
 int main(int argc, char **argv)
 {
-	static struct options o = {
-		.port = LOG_WRITER_PORT,
-		.deadline = LOG_WRITER_DEADLINE,
-		.receiver.server = { .conninfo = "", .slot = SLOT },
-		.receiver.log.length = LOG_MAX_RECORD - sizeof(struct log_record),
+	static struct pgwal_receiver receiver = {
+		.server = { .conninfo = "", .slot = SLOT },
+		.log = LOG_WRITER_DEFAULTS,
 	};
 	const char *command = argc > 1 ? argv[1] : "";
 	bool restores = !strcmp(command, "restore");
 	int left;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	if (argc < 2 || !options_parse(&o, argc - 1, argv + 1))
+	receiver.log.length = LOG_MAX_RECORD - sizeof(struct log_record);
+	if (argc < 2 || !options_parse(&receiver, argc - 1, argv + 1))
 		return usage(restores);
 	argv += 1 + optind;
 	left = argc - 1 - optind;
 	if (!strcmp(command, "receive") && left <= 1) {
 		if (left)
-			o.receiver.server.conninfo = argv[0];
-		return receive(&o);
+			receiver.server.conninfo = argv[0];
+		return receive(&receiver);
 	}
 	if (restores && left == 2)
-		return restore(&o, argv[0], argv[1]);
+		return restore(&receiver.log, argv[0], argv[1]);
 	if (!strcmp(command, "archive") && left == 1)
-		return archive(&o, argv[0]);
+		return archive(&receiver.log, argv[0]);
 	return usage(restores);
 }

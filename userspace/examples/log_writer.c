@@ -32,7 +32,53 @@ bool log_writer_target(struct log_writer *writer, const char *name)
 	return true;
 }
 
-int log_writer_init(struct log_writer *writer, const char *port)
+static bool log_writer_number(const char *text, uint32_t *value)
+{
+	uint64_t number;
+
+	if (!log_command_number(text, &number) || number > UINT32_MAX)
+		return false;
+	*value = (uint32_t)number;
+	return true;
+}
+
+bool log_writer_option(struct log_writer *writer, int option, const char *argument)
+{
+	struct log_session *session = &writer->session;
+
+	switch (option) {
+	case 'a':
+		return log_writer_target(writer, argument);
+	case 'c':
+		session->flags |= LOG_ASK_CREATE;
+		return true;
+	case 'd':
+		return log_writer_number(argument, &session->deadline);
+	case 'e':
+		session->emulated = true;
+		return true;
+	case 'f':
+		session->flags |= LOG_ASK_FILL;
+		return true;
+	case 'p':
+		writer->port = argument;
+		return true;
+	case 'q':
+		return log_writer_number(argument, &session->quorum) && session->quorum;
+	case 't':
+		session->flags |= LOG_ASK_TAKEOVER;
+		return true;
+	default:
+		return false;
+	}
+}
+
+bool log_writer_options_fit(const struct log_writer *writer)
+{
+	return writer->session.quorum <= (uint32_t)writer->session.num_peers;
+}
+
+int log_writer_init(struct log_writer *writer)
 {
 	struct log_session *session = &writer->session;
 	size_t window, size;
@@ -57,7 +103,7 @@ int log_writer_init(struct log_writer *writer, const char *port)
 	writer->nic.durability = session->emulated ? 0 : CAIRNDV_DURABILITY_HOST;
 	for (int i = 0; i < session->num_peers; i++) {
 		if (!writer->links[i].port)
-			writer->links[i].port = port;
+			writer->links[i].port = writer->port;
 		writer->links[i].nic = &writer->nic;
 		session->peers[i].link = &writer->links[i];
 	}

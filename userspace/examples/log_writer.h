@@ -10,23 +10,37 @@
 #define LOG_WRITER_PORT		"7471"
 #define LOG_WRITER_DEADLINE	5000	/* ms, for a record at each target */
 
+/* The values of options that are not given. */
+#define LOG_WRITER_DEFAULTS	{					\
+	.port = LOG_WRITER_PORT,					\
+	.session = { .deadline = LOG_WRITER_DEADLINE },			\
+}
+
 struct log_writer {
 	struct log_session session;
 	struct log_nic nic;
 	struct log_link links[LOG_MAX_TARGETS];
 	uint32_t length;	/* the caller's: most bytes of data in a record */
+	const char *port;	/* of the targets that name none; NULL: LOG_WRITER_PORT */
 	uint8_t *buffers;	/* LOG_LINK_WINDOW of them, and one for copies */
 	size_t stride;
 };
 
+/* The options that log_writer_option() takes, for getopt(). */
+#define LOG_WRITER_OPTIONS	"a:cd:efp:q:t"
+
+/* Return: whether @option is one of them, and its argument is understood. */
+bool log_writer_option(struct log_writer *writer, int option, const char *argument);
+/* Return: whether all of them fit each other. */
+bool log_writer_options_fit(const struct log_writer *writer);
 /*
  * One more target. @name: ADDRESS or ADDRESS,PORT; it must stay.
  * Return: false when there are too many, or no memory.
  */
 bool log_writer_target(struct log_writer *writer, const char *name);
 
-/* @port: of the targets that name none. Return: 0 or an errno, which was reported. */
-int log_writer_init(struct log_writer *writer, const char *port);
+/* Return: 0 or an errno, which was reported. */
+int log_writer_init(struct log_writer *writer);
 /* Ends the session and its connections; another one may be opened. */
 void log_writer_close(struct log_writer *writer);
 /* The end of log_writer_init(). */
