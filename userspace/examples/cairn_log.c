@@ -180,7 +180,7 @@ static int append(struct writer *w)
 
 	err = log_writer_init(&w->log);
 	if (err)
-		return err;
+		return log_command_fail("memory", err);
 	for (;;) {
 		err = writer_lead(w);
 		if (err)
@@ -209,7 +209,7 @@ static int members(struct writer *w)
 	w->log.session.change = true;
 	err = log_writer_init(&w->log);
 	if (err)
-		return err;
+		return log_command_fail("memory", err);
 	err = log_session_open(&w->log.session);
 	if (err)
 		fprintf(stderr, "cairn_log: %s\n", session->error);

@@ -85,13 +85,20 @@ static bool options_parse(struct pgwal_receiver *receiver, int argc, char **argv
 	return receiver->log.session.num_peers && log_writer_options_fit(&receiver->log);
 }
 
+static int begin(struct log_writer *log)
+{
+	int err = log_writer_init(log);
+
+	return err ? log_command_fail("memory", err) : 0;
+}
+
 static int receive(struct pgwal_receiver *receiver)
 {
 	struct log_writer *log = &receiver->log;
 	int err;
 
 	log->nic.sleeps = true;
-	err = log_writer_init(log);
+	err = begin(log);
 	if (!err)
 		err = pgwal_receive(receiver);
 	log_writer_free(log);
@@ -102,7 +109,7 @@ static int restore(struct log_writer *log, const char *name, const char *path)
 {
 	int rc = PGWAL_RESTORE_ERROR;
 
-	if (!log_writer_init(log))
+	if (!begin(log))
 		rc = pgwal_restore(log, name, path);
 	log_writer_free(log);
 	return rc;
@@ -112,7 +119,7 @@ static int archive(struct log_writer *log, const char *directory)
 {
 	int err;
 
-	err = log_writer_init(log);
+	err = begin(log);
 	if (!err)
 		err = pgwal_archive(log, directory);
 	log_writer_free(log);

@@ -88,12 +88,12 @@ int log_writer_init(struct log_writer *writer)
 	size = window + COPY_BYTES;
 	writer->buffers = aligned_alloc(8, size);
 	if (!writer->buffers)
-		return log_command_fail("memory", ENOMEM);
+		return ENOMEM;
 	if (getrandom(&session->new_id, sizeof(session->new_id), 0) !=
 	    sizeof(session->new_id) ||
 	    getrandom(&session->client, sizeof(session->client), 0) !=
 	    sizeof(session->client))
-		return log_command_fail("getrandom", errno);
+		return errno;
 	session->ops = &log_link_ops;
 	session->buffer = writer->buffers + window;
 	session->buffer_size = COPY_BYTES;

@@ -39,7 +39,7 @@ bool log_writer_options_fit(const struct log_writer *writer);
  */
 bool log_writer_target(struct log_writer *writer, const char *name);
 
-/* Return: 0 or an errno, which was reported. */
+/* Return: 0 or an errno; log_writer_free() is needed in any case. */
 int log_writer_init(struct log_writer *writer);
 /* Ends the session and its connections; another one may be opened. */
 void log_writer_close(struct log_writer *writer);

@@ -9,24 +9,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <time.h>
 
-#include "log_link.h"
 #include "log_medium.h"
 #include "log_python.h"
-
-#define COPY_BYTES	(256u << 10)	/* at a time, to a target that is behind */
+#include "log_writer.h"
 
 struct log_python {
-	struct log_session session;
+	struct log_writer writer;
 	struct log_link_ops ops;
-	struct log_nic nic;
-	struct log_link links[LOG_MAX_TARGETS];
 	char *names[LOG_MAX_TARGETS];
-	uint8_t *buffers;	/* LOG_LINK_WINDOW of them, and one for copies */
-	size_t stride;
-	uint32_t largest;	/* bytes of data in a record */
 	uint64_t posted, durable;
 };
 
@@ -46,29 +38,6 @@ static void log_python_lost(void *link, int err, uint32_t status)
 	(void)status;
 }
 
-static int log_python_memory(struct log_python *log, uint32_t largest)
-{
-	struct log_session *session = &log->session;
-	size_t window;
-
-	log->largest = largest;
-	log->stride = log_record_size(largest);
-	window = LOG_LINK_WINDOW * log->stride;
-	log->nic.length = window + COPY_BYTES;
-	log->buffers = aligned_alloc(8, log->nic.length);
-	if (!log->buffers)
-		return ENOMEM;
-	if (getrandom(&session->new_id, sizeof(session->new_id), 0) !=
-	    sizeof(session->new_id) ||
-	    getrandom(&session->client, sizeof(session->client), 0) !=
-	    sizeof(session->client))
-		return errno ? errno : EIO;
-	log->nic.buffers = log->buffers;
-	session->buffer = log->buffers + window;
-	session->buffer_size = COPY_BYTES;
-	return 0;
-}
-
 /* The session keeps the strings: copy them. */
 static int log_python_target(struct log_python *log, int i, const char *address,
 			     const char *port)
@@ -81,52 +50,47 @@ static int log_python_target(struct log_python *log, int i, const char *address,
 	log->names[i] = name;
 	memcpy(name, address, length);
 	strcpy(name + length, port);
-	log->links[i].address = name;
-	log->links[i].port = name + length;
-	log->links[i].nic = &log->nic;
+	log->writer.links[i].address = name;
+	log->writer.links[i].port = name + length;
 	name += length + strlen(port) + 1;
 	sprintf(name, "%s:%s", address, port);
-	log->session.peers[i].name = name;
-	log->session.peers[i].link = &log->links[i];
-	log->session.num_peers = i + 1;
+	log->writer.session.peers[i].name = name;
+	log->writer.session.num_peers = i + 1;
 	return 0;
 }
 
 static int log_python_setup(struct log_python *log,
 			    const struct log_python_options *options)
 {
-	struct log_session *session = &log->session;
-	int err;
+	struct log_session *session = &log->writer.session;
+	int err = 0;
 
 	if (options->num < 1 || options->num > LOG_MAX_TARGETS ||
 	    options->largest < 1 || options->quorum > options->num ||
 	    options->largest > LOG_MAX_RECORD - sizeof(struct log_record))
 		return EINVAL;
-	log->ops = log_link_ops;
-	log->ops.lost = log_python_lost;
-	session->ops = &log->ops;
 	session->flags = options->flags;
 	session->quorum = options->quorum;
 	session->deadline = options->deadline_ms;
 	session->emulated = options->emulated;
-	session->depth = LOG_LINK_WINDOW;
-	log->nic.durability = options->emulated ? 0 : CAIRNDV_DURABILITY_HOST;
-	err = log_python_memory(log, options->largest);
 	for (uint32_t i = 0; i < options->num && !err; i++)
 		err = log_python_target(log, (int)i, options->addresses[i],
 					options->ports[i]);
+	log->writer.length = options->largest;
+	if (!err)
+		err = log_writer_init(&log->writer);
+	log->ops = log_link_ops;
+	log->ops.lost = log_python_lost;
+	session->ops = &log->ops;
 	return err;
 }
 
 void log_python_close(struct log_python *log)
 {
-	log_session_close(&log->session);
-	for (int i = 0; i < log->session.num_peers; i++)
-		log_link_close(&log->links[i]);
-	log_nic_close(&log->nic);
-	for (int i = 0; i < log->session.num_peers; i++)
+	log_writer_close(&log->writer);
+	log_writer_free(&log->writer);
+	for (int i = 0; i < log->writer.session.num_peers; i++)
 		free(log->names[i]);
-	free(log->buffers);
 	free(log);
 }
 
@@ -139,12 +103,12 @@ int log_python_open(const struct log_python_options *options,
 	if (log)
 		err = log_python_setup(log, options);
 	if (log && !err)
-		err = log_session_open(&log->session);
+		err = log_session_open(&log->writer.session);
 	if (!err) {
 		*result = log;
 		return 0;
 	}
-	snprintf(text, length, "%s", log ? log->session.error : "");
+	snprintf(text, length, "%s", log ? log->writer.session.error : "");
 	if (log)
 		log_python_close(log);
 	return err;
@@ -152,27 +116,26 @@ int log_python_open(const struct log_python_options *options,
 
 int log_python_poll(struct log_python *log)
 {
-	return log_session_poll(&log->session, &log->durable);
+	return log_session_poll(&log->writer.session, &log->durable);
 }
 
 int log_python_post(struct log_python *log, const void *data, uint32_t length,
 		    uint64_t *seq)
 {
 	uint64_t number = log->posted + 1;
-	struct log_record *record =
-		(void *)(log->buffers + number % LOG_LINK_WINDOW * log->stride);
+	struct log_record *record = log_writer_record(&log->writer, number);
 	int err;
 
-	if (length > log->largest)
+	if (length > log->writer.length)
 		return EMSGSIZE;
 	/* slower targets still read records that are durable at enough others */
-	if (number > log_session_released(&log->session) + LOG_LINK_WINDOW)
+	if (number > log_session_released(&log->writer.session) + LOG_LINK_WINDOW)
 		return EAGAIN;
-	err = log_session_append(&log->session, record, number, data, length);
+	err = log_session_append(&log->writer.session, record, number, data, length);
 	if (err)
 		return err;
 	log->posted++;
-	*seq = log->session.first + number - 1;
+	*seq = log->writer.session.first + number - 1;
 	return 0;
 }
 
@@ -181,19 +144,19 @@ int log_python_wait(struct log_python *log, uint64_t seq, uint32_t ms)
 	uint64_t until = log_python_now() + ms;
 	int err = log_python_poll(log);
 
-	while (!err && log->session.first + log->durable <= seq) {
+	while (!err && log->writer.session.first + log->durable <= seq) {
 		if (log_python_now() >= until)
 			return EAGAIN;
 		sched_yield();
 		err = log_python_poll(log);
 	}
-	return err && log->session.first + log->durable <= seq ? err : 0;
+	return err && log->writer.session.first + log->durable <= seq ? err : 0;
 }
 
 void log_python_state(const struct log_python *log,
 		      struct log_python_state *state)
 {
-	const struct log_session *session = &log->session;
+	const struct log_session *session = &log->writer.session;
 
 	*state = (struct log_python_state){
 		.next = session->first + log->posted,
