@@ -6,9 +6,7 @@
  *
  * It is built with the headers of the fio that loads it: see cairn-persist-fio(1).
  */
-#include <arpa/inet.h>
 #include <errno.h>
-#include <netdb.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -17,20 +15,9 @@
 
 #include "fio.h"
 #include "optgroup.h"
+#include "persist_meet.h"
 
 #define SPINS	1000	/* polls before the thread lets others run */
-
-/* Each end sends this to the other: struct card of cairn_persist.c. */
-struct card {
-	union ibv_gid gid;
-	uint32_t qpn, psn, rkey, mode;
-	uint64_t addr, length;
-	uint32_t size, depth;
-	uint64_t messages;
-	uint32_t mtu, reserved;
-};
-
-#define MODE_PERSIST	0
 
 /* The first member is fio's: an option has no offset of 0. */
 struct engine_options {
@@ -46,7 +33,7 @@ struct engine {
 	struct ibv_cq *cq;
 	struct ibv_qp *qp;
 	struct ibv_mr *mr;
-	struct card me, peer;
+	struct persist_card me, peer;
 	int sock;
 	struct io_u **events;
 };
@@ -91,45 +78,6 @@ static int engine_fail(struct thread_data *td, int err, const char *what)
 
 /* ---- device ---- */
 
-static int engine_open_device(struct engine *self, const char *name)
-{
-	struct ibv_device **list = ibv_get_device_list(NULL);
-
-	for (int i = 0; list && list[i] && !self->context; i++)
-		if (!strcmp(ibv_get_device_name(list[i]), name))
-			self->context = ibv_open_device(list[i]);
-	if (list)
-		ibv_free_device_list(list);
-	if (!self->context)
-		return ENODEV;
-	return cairndv_is_supported(self->context->device) ? 0 : EOPNOTSUPP;
-}
-
-static bool engine_is_ipv4(const union ibv_gid *gid)
-{
-	static const uint8_t prefix[12] = { [10] = 0xff, [11] = 0xff };
-
-	return !memcmp(gid->raw, prefix, sizeof(prefix));
-}
-
-/* The first RoCE v2 GID of an IPv4 address, unless one was named. */
-static int engine_find_gid(struct engine *self, int *index)
-{
-	struct ibv_gid_entry entries[64];
-	ssize_t num = ibv_query_gid_table(self->context, entries, 64, 0);
-
-	for (ssize_t i = 0; i < num; i++) {
-		if (*index >= 0 ? entries[i].gid_index != (uint32_t)*index :
-		    entries[i].gid_type != IBV_GID_TYPE_ROCE_V2 ||
-		    !engine_is_ipv4(&entries[i].gid))
-			continue;
-		self->me.gid = entries[i].gid;
-		*index = (int)entries[i].gid_index;
-		return 0;
-	}
-	return ENOENT;
-}
-
 static int engine_create_qp(struct engine *self, uint32_t depth)
 {
 	struct ibv_qp_init_attr attr = {
@@ -151,90 +99,8 @@ static int engine_create_qp(struct engine *self, uint32_t depth)
 	self->me.qpn = self->qp->qp_num;
 	self->me.psn = 0x1000;
 	self->me.mtu = port.active_mtu;
-	self->me.mode = MODE_PERSIST;
+	self->me.mode = PERSIST_MODE_PERSIST;
 	return 0;
-}
-
-static int engine_connect_qp(struct engine *self, int gid_index)
-{
-	struct ibv_qp_attr init = { .qp_state = IBV_QPS_INIT, .port_num = 1 };
-	struct ibv_qp_attr rtr = {
-		.qp_state = IBV_QPS_RTR,
-		.path_mtu = min(self->me.mtu, self->peer.mtu),
-		.dest_qp_num = self->peer.qpn, .rq_psn = self->peer.psn,
-		.max_dest_rd_atomic = 1, .min_rnr_timer = 1,
-		.ah_attr = {
-			.is_global = 1, .port_num = 1,
-			.grh = { .dgid = self->peer.gid, .hop_limit = 64,
-				 .sgid_index = (uint8_t)gid_index },
-		},
-	};
-	struct ibv_qp_attr rts = {
-		.qp_state = IBV_QPS_RTS, .sq_psn = self->me.psn, .timeout = 14,
-		.retry_cnt = 7, .rnr_retry = 7, .max_rd_atomic = 16,
-	};
-	int err = ibv_modify_qp(self->qp, &init, IBV_QP_STATE | IBV_QP_PKEY_INDEX |
-				IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
-
-	if (!err)
-		err = ibv_modify_qp(self->qp, &rtr, IBV_QP_STATE | IBV_QP_AV |
-				    IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-				    IBV_QP_RQ_PSN | IBV_QP_MIN_RNR_TIMER |
-				    IBV_QP_MAX_DEST_RD_ATOMIC);
-	if (!err)
-		err = ibv_modify_qp(self->qp, &rts, IBV_QP_STATE | IBV_QP_SQ_PSN |
-				    IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
-				    IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC);
-	return err;
-}
-
-/* ---- TCP ---- */
-
-static int engine_transfer(struct engine *self, void *data, size_t bytes, bool out)
-{
-	uint8_t *pos = data;
-	ssize_t done;
-
-	while (bytes) {
-		done = out ? send(self->sock, pos, bytes, MSG_NOSIGNAL) :
-			     recv(self->sock, pos, bytes, 0);
-		if (done <= 0)
-			return ECONNRESET;
-		pos += done;
-		bytes -= (size_t)done;
-	}
-	return 0;
-}
-
-static int engine_exchange(struct engine *self)
-{
-	int err = engine_transfer(self, &self->me, sizeof(self->me), true);
-
-	return err ? err : engine_transfer(self, &self->peer, sizeof(self->peer), false);
-}
-
-static int engine_barrier(struct engine *self)
-{
-	char byte = 0;
-	int err = engine_transfer(self, &byte, 1, true);
-
-	return err ? err : engine_transfer(self, &byte, 1, false);
-}
-
-static int engine_connect_tcp(struct engine *self, const char *host, unsigned int port)
-{
-	struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *info;
-	char service[16];
-	int err = 0;
-
-	snprintf(service, sizeof(service), "%u", port);
-	if (getaddrinfo(host, service, &hints, &info))
-		return EHOSTUNREACH;
-	self->sock = socket(info->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (self->sock < 0 || connect(self->sock, info->ai_addr, info->ai_addrlen))
-		err = errno;
-	freeaddrinfo(info);
-	return err;
 }
 
 /* ---- what fio calls ---- */
@@ -266,11 +132,15 @@ static int engine_start(struct thread_data *td, struct engine *self)
 {
 	struct engine_options *opts = td->eo;
 	int gid_index = opts->gid_index;
-	int err = engine_open_device(self, opts->device);
+	char port[16];
+	int err;
 
-	if (err)
-		return engine_fail(td, err, opts->device);
-	err = engine_find_gid(self, &gid_index);
+	self->context = persist_meet_device(opts->device);
+	if (!self->context)
+		return engine_fail(td, errno, opts->device);
+	if (!cairndv_is_supported(self->context->device))
+		return engine_fail(td, EOPNOTSUPP, opts->device);
+	err = persist_meet_gid(self->context, &gid_index, &self->me.gid);
 	if (err)
 		return engine_fail(td, err, "no such GID");
 	err = engine_create_qp(self, td->o.iodepth);
@@ -279,16 +149,17 @@ static int engine_start(struct thread_data *td, struct engine *self)
 	/* the target divides its memory into messages of this size */
 	self->me.size = (uint32_t)td_max_bs(td);
 	self->me.depth = td->o.iodepth;
-	err = engine_connect_tcp(self, opts->host, opts->port + td->thread_number - 1);
-	if (!err)
-		err = engine_exchange(self);
+	snprintf(port, sizeof(port), "%u", opts->port + td->thread_number - 1);
+	self->sock = persist_meet_connect(opts->host, port);
+	err = self->sock < 0 ? errno :
+			       persist_meet_exchange(self->sock, &self->me, &self->peer);
 	if (err)
 		return engine_fail(td, err, opts->host);
 	if (td->o.start_offset + td->o.size > self->peer.length)
 		return engine_fail(td, ENOSPC, "size is larger than the target's memory");
-	err = engine_connect_qp(self, gid_index);
+	err = persist_meet_qp(self->qp, &self->me, &self->peer, gid_index, 0);
 	if (!err)
-		err = engine_barrier(self);
+		err = persist_meet_barrier(self->sock);
 	return err ? engine_fail(td, err, "connecting") : 0;
 }
 
@@ -422,7 +293,7 @@ static void engine_cleanup(struct thread_data *td)
 		return;
 	/* the target ends, too, when it has seen this */
 	if (self->sock >= 0 && self->peer.qpn)
-		(void)engine_barrier(self);
+		(void)persist_meet_barrier(self->sock);
 	if (self->sock >= 0)
 		close(self->sock);
 	if (self->qp)

@@ -33,14 +33,13 @@
 
 #include <infiniband/cairndv.h>
 
+#include "persist_meet.h"
 #include "write_back.h"
 
 #define MAX_DEPTH	512
 #define MAPPED		(64ul << 20)
 
-enum mode { MODE_PERSIST, MODE_EARLY, MODE_WRITE, MODE_READ, MODE_SEND, MODES };
-
-static const char * const mode_names[MODES] = {
+static const char * const mode_names[PERSIST_MODES] = {
 	"persist", "early", "write", "write+read", "write+send",
 };
 
@@ -56,16 +55,6 @@ static struct options {
 	.size = 4096, .messages = 5000, .depth = 32,
 };
 
-/* Each end sends this to the other, in the byte order of both. */
-struct card {
-	union ibv_gid gid;
-	uint32_t qpn, psn, rkey, mode;
-	uint64_t addr, length;
-	uint32_t size, depth;
-	uint64_t messages;
-	uint32_t mtu, reserved;
-};
-
 struct end {
 	struct ibv_context *ctx;
 	struct ibv_pd *pd;
@@ -73,7 +62,7 @@ struct end {
 	struct ibv_qp *qp;
 	struct ibv_mr *mr;	/* target: the region; initiator: the source */
 	uint8_t *buf;
-	struct card me, peer;
+	struct persist_card me, peer;
 	int sock;
 	uint64_t *started, *took;	/* ns, of each message */
 };
@@ -98,41 +87,11 @@ static uint64_t persist_now_ns(void)
 
 static int persist_open_device(struct end *self)
 {
-	struct ibv_device **list = ibv_get_device_list(NULL);
-
-	for (int i = 0; list && list[i]; i++)
-		if (!strcmp(ibv_get_device_name(list[i]), opts.device))
-			self->ctx = ibv_open_device(list[i]);
-	if (list)
-		ibv_free_device_list(list);
-	return self->ctx ? 0 : persist_fail(opts.device);
-}
-
-static bool persist_is_ipv4(const union ibv_gid *gid)
-{
-	static const uint8_t prefix[12] = { [10] = 0xff, [11] = 0xff };
-
-	return !memcmp(gid->raw, prefix, sizeof(prefix));
-}
-
-/* The first RoCE v2 GID of an IPv4 address, unless one was named. */
-static int persist_find_gid(struct end *self)
-{
-	struct ibv_gid_entry entries[64];
-	ssize_t n = ibv_query_gid_table(self->ctx, entries, 64, 0);
-
-	for (ssize_t i = 0; i < n; i++) {
-		if (opts.gid_index >= 0 ?
-		    entries[i].gid_index != (uint32_t)opts.gid_index :
-		    entries[i].gid_type != IBV_GID_TYPE_ROCE_V2 ||
-		    !persist_is_ipv4(&entries[i].gid))
-			continue;
-		self->me.gid = entries[i].gid;
-		opts.gid_index = (int)entries[i].gid_index;
-		return 0;
-	}
-	errno = ENOENT;
-	return persist_fail("no GID");
+	self->ctx = persist_meet_device(opts.device);
+	if (!self->ctx)
+		return persist_fail(opts.device);
+	errno = persist_meet_gid(self->ctx, &opts.gid_index, &self->me.gid);
+	return errno ? persist_fail("no GID") : 0;
 }
 
 static int persist_create_qp(struct end *self)
@@ -164,69 +123,17 @@ static int persist_create_qp(struct end *self)
 
 static int persist_connect_qp(struct end *self)
 {
-	struct ibv_qp_attr init = {
-		.qp_state = IBV_QPS_INIT, .port_num = 1,
-		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE |
-				   IBV_ACCESS_REMOTE_READ,
-	};
-	struct ibv_qp_attr rtr = {
-		.qp_state = IBV_QPS_RTR,
-		.path_mtu = self->me.mtu < self->peer.mtu ? self->me.mtu :
-							    self->peer.mtu,
-		.dest_qp_num = self->peer.qpn, .rq_psn = self->peer.psn,
-		.max_dest_rd_atomic = 16, .min_rnr_timer = 1,
-		.ah_attr = {
-			.is_global = 1, .port_num = 1,
-			.grh = { .dgid = self->peer.gid, .hop_limit = 64,
-				 .sgid_index = (uint8_t)opts.gid_index },
-		},
-	};
-	struct ibv_qp_attr rts = {
-		.qp_state = IBV_QPS_RTS, .sq_psn = self->me.psn, .timeout = 14,
-		.retry_cnt = 7, .rnr_retry = 7, .max_rd_atomic = 16,
-	};
-
-	errno = ibv_modify_qp(self->qp, &init,
-			      IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
-			      IBV_QP_ACCESS_FLAGS);
-	if (!errno)
-		errno = ibv_modify_qp(self->qp, &rtr, IBV_QP_STATE | IBV_QP_AV |
-				      IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-				      IBV_QP_RQ_PSN | IBV_QP_MIN_RNR_TIMER |
-				      IBV_QP_MAX_DEST_RD_ATOMIC);
-	if (!errno)
-		errno = ibv_modify_qp(self->qp, &rts, IBV_QP_STATE |
-				      IBV_QP_SQ_PSN | IBV_QP_TIMEOUT |
-				      IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-				      IBV_QP_MAX_QP_RD_ATOMIC);
+	errno = persist_meet_qp(self->qp, &self->me, &self->peer, opts.gid_index,
+				IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ);
 	return errno ? persist_fail("connecting the queue pair") : 0;
 }
 
 /* ---- TCP ---- */
 
-static int persist_transfer(int sock, void *data, size_t bytes, bool out)
-{
-	uint8_t *pos = data;
-
-	while (bytes) {
-		ssize_t n = out ? write(sock, pos, bytes) :
-				  read(sock, pos, bytes);
-
-		if (n <= 0)
-			return ECONNRESET;
-		pos += n;
-		bytes -= (size_t)n;
-	}
-	return 0;
-}
-
 static int persist_exchange(struct end *self)
 {
-	if (persist_transfer(self->sock, &self->me, sizeof(self->me), true) ||
-	    persist_transfer(self->sock, &self->peer, sizeof(self->peer),
-			     false))
-		return persist_fail("the other end went away");
-	return 0;
+	errno = persist_meet_exchange(self->sock, &self->me, &self->peer);
+	return errno ? persist_fail("the other end went away") : 0;
 }
 
 /* Prints that the card of the other end cannot be used. */
@@ -234,16 +141,6 @@ static int persist_bad_card(void)
 {
 	errno = EPROTO;
 	return persist_fail("the other end");
-}
-
-/* Waits until both ends are here. */
-static int persist_barrier(struct end *self)
-{
-	char byte = 0;
-
-	int err = persist_transfer(self->sock, &byte, 1, true);
-
-	return err ? err : persist_transfer(self->sock, &byte, 1, false);
 }
 
 static int persist_listen(const char *port)
@@ -258,22 +155,6 @@ static int persist_listen(const char *port)
 	    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) ||
 	    bind(fd, (struct sockaddr *)&addr, sizeof(addr)) || listen(fd, 1))
 		return -1;
-	return fd;
-}
-
-static int persist_connect_tcp(const char *address, const char *port)
-{
-	struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *info;
-	int fd;
-
-	if (getaddrinfo(address, port, &hints, &info))
-		return -1;
-	fd = socket(info->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (fd >= 0 && connect(fd, info->ai_addr, info->ai_addrlen)) {
-		close(fd);
-		fd = -1;
-	}
-	freeaddrinfo(info);
 	return fd;
 }
 
@@ -345,7 +226,7 @@ static int persist_poll(struct ibv_cq *cq, struct ibv_wc *wc,
 /* The target has no completions: polling would only take CPU time. */
 static bool persist_one_sided(const struct end *self)
 {
-	return strcmp(opts.domain, "host") && self->peer.mode != MODE_SEND;
+	return strcmp(opts.domain, "host") && self->peer.mode != PERSIST_MODE_SEND;
 }
 
 /* Serves flushes and messages until the initiator says over TCP that it ends. */
@@ -375,7 +256,7 @@ static int persist_serve(struct end *self)
 		if (info.kind == CAIRNDV_PERSIST_FLUSH) {
 			write_back((void *)(uintptr_t)info.va, info.length);
 			err = cairndv_persist_done(self->ctx, info.token, 0);
-		} else if (self->peer.mode == MODE_SEND && !err) {
+		} else if (self->peer.mode == PERSIST_MODE_SEND && !err) {
 			err = persist_answer(self, served++);
 		}
 	}
@@ -405,10 +286,10 @@ static int persist_target(struct end *self)
 	for (int i = 0; i < 2 * MAX_DEPTH && !err; i++)
 		err = persist_post_receive(self);
 	if (!err)
-		err = persist_barrier(self);
+		err = persist_meet_barrier(self->sock);
 	if (!err)
 		err = persist_serve(self);
-	return err ? err : persist_barrier(self);
+	return err ? err : persist_meet_barrier(self->sock);
 }
 
 /* ---- initiator ---- */
@@ -434,17 +315,17 @@ static int persist_post_message(struct end *self, uint64_t n)
 	}, *bad;
 
 	switch (opts.mode) {
-	case MODE_EARLY:
-	case MODE_PERSIST:
+	case PERSIST_MODE_EARLY:
+	case PERSIST_MODE_PERSIST:
 		wr.opcode = CAIRNDV_WR_WRITE_PERSIST;
 		wr.send_flags = IBV_SEND_SIGNALED;
-		if (opts.mode == MODE_EARLY)
+		if (opts.mode == PERSIST_MODE_EARLY)
 			wr.send_flags |= CAIRNDV_SEND_EARLY;
 		break;
-	case MODE_WRITE:
+	case PERSIST_MODE_WRITE:
 		wr.send_flags = IBV_SEND_SIGNALED;
 		break;
-	case MODE_READ:
+	case PERSIST_MODE_READ:
 		second.opcode = IBV_WR_RDMA_READ;
 		second.sg_list = &word;
 		second.num_sge = 1;
@@ -452,7 +333,7 @@ static int persist_post_message(struct end *self, uint64_t n)
 		second.wr.rdma.remote_addr += opts.size - 8;
 		wr.next = &second;
 		break;
-	case MODE_SEND:
+	case PERSIST_MODE_SEND:
 		second.opcode = IBV_WR_SEND;
 		wr.next = &second;
 		break;
@@ -463,7 +344,7 @@ static int persist_post_message(struct end *self, uint64_t n)
 /* Polls one completion. Return: how many messages it made durable, or -1. */
 static int persist_take(struct end *self, uint64_t *sent)
 {
-	bool by_receive = opts.mode == MODE_EARLY || opts.mode == MODE_SEND;
+	bool by_receive = opts.mode == PERSIST_MODE_EARLY || opts.mode == PERSIST_MODE_SEND;
 	struct cairndv_persist_info info;
 	struct ibv_wc wc;
 	int n;
@@ -631,7 +512,7 @@ static int persist_initiator(struct end *self)
 	self->me.size = opts.size;
 	self->me.depth = opts.depth;
 	self->me.messages = opts.messages;
-	self->sock = persist_connect_tcp(opts.address, opts.port);
+	self->sock = persist_meet_connect(opts.address, opts.port);
 	if (self->sock < 0)
 		return persist_fail(opts.address);
 	if (!err)
@@ -644,7 +525,7 @@ static int persist_initiator(struct end *self)
 	for (int i = 0; i < 2 * MAX_DEPTH && !err; i++)
 		err = persist_post_receive(self);
 	if (!err)
-		err = persist_barrier(self);
+		err = persist_meet_barrier(self->sock);
 	if (err)
 		return err;
 	pkts = persist_packets();
@@ -656,7 +537,7 @@ static int persist_initiator(struct end *self)
 	bytes = persist_wire_bytes() - bytes;
 	if (!err)
 		persist_report(self, ns, pkts, bytes);
-	return err ? err : persist_barrier(self);
+	return err ? err : persist_meet_barrier(self->sock);
 }
 
 /* ---- command line ---- */
@@ -675,7 +556,7 @@ static int persist_usage(void)
 
 static int persist_find_mode(const char *name)
 {
-	for (int i = 0; i < MODES; i++)
+	for (int i = 0; i < PERSIST_MODES; i++)
 		if (!strcmp(name, mode_names[i]))
 			return i;
 	return -1;
@@ -740,8 +621,6 @@ int main(int argc, char **argv)
 	if (!persist_parse(argc, argv))
 		return persist_usage();
 	err = persist_open_device(&self);
-	if (!err)
-		err = persist_find_gid(&self);
 	if (!err)
 		err = persist_create_qp(&self);
 	if (!err)
