@@ -15,9 +15,9 @@
  * record and uses pwrite() and fdatasync() (host flush). "anonymous" is the emulated
  * domain, for experiments; its records are lost at the end.
  *
- * The decisions are in four files: log_format.c (the bytes on the medium), log_config.c
+ * The decisions are in these files: log_format.c (the bytes on the medium), log_config.c
  * (the members of a log), log_target.c (the writer that a target grants) and
- * log_session*.c (a writer with several targets). These files know nothing of
+ * log_session*.c (a writer with several targets). They know nothing of
  * connections, and userspace/tests/test_log_crash.c tries crashes on them.
  * log_leader.c asks etcd which writer leads. log_text.c has the contents of records.
  * log_group.c posts records to all targets at once. log_medium.c, log_server.c and
