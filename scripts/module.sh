@@ -104,10 +104,10 @@ fi
 
 mapfile -t make_args < <(kernel_make_args "$kernel")
 
-# KDOC_WERROR: kernel-doc mistakes are warnings of W=1 too
+# scripts/check/kernel-doc.sh does what checkdoc does
 kbuild() {
 	# the job server of an outer make is not for kbuild
-	MAKEFLAGS='' KDOC_WERROR=1 make --no-print-directory -C "$kdir" M="$dir" W=1 KCFLAGS="-Werror$debug" \
+	MAKEFLAGS='' make --no-print-directory -C "$kdir" M="$dir" W=1 cmd_checkdoc= KCFLAGS="-Werror$debug" \
 		-j"$(nproc)" "${make_args[@]}" "${sanitizer[@]}" "$@"
 }
 
