@@ -7,6 +7,10 @@ import unittest
 class Result(unittest.TestResult):
     """A point for each test, when it has ended."""
 
+    def __init__(self):
+        super().__init__()
+        self.told = set()
+
     def point(self, test, ok, detail=''):
         print('ok' if ok else 'not ok', self.testsRun, test.id().partition('.')[2])
         for line in detail.splitlines():
@@ -23,6 +27,13 @@ class Result(unittest.TestResult):
     def addError(self, test, err):
         super().addError(test, err)
         self.point(test, False, self._exc_info_to_string(err, test))
+
+    def addSubTest(self, test, subtest, err):
+        """The test's point is that of its first part that fails."""
+        super().addSubTest(test, subtest, err)
+        if err and test.id() not in self.told:
+            self.told.add(test.id())
+            self.point(test, False, self._exc_info_to_string(err, subtest))
 
 
 def main(module, *more):
