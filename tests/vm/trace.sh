@@ -164,7 +164,9 @@ rmdir $trace
 # cairn_explain records for itself
 explained() { grep -cE -- "$1" "$lib_tmp/explained"; }
 if [ -e /usr/bin/python3 ]; then
-	run_ok "a program is explained" in_a sh -c "cairn_explain --svg $lib_tmp/svg --save $lib_tmp/saved \
+	# "ip netns exec" mounts another /sys
+	run_ok "a program is explained" in_a sh -c "mount -t tracefs tracefs $tracing &&
+		cairn_explain --svg $lib_tmp/svg --save $lib_tmp/saved \
 		$DEV_A -- verbs_verify -q 1 -n 20 -o write -s 5000 >$lib_tmp/explained"
 	expect_that "requests, packets both ways and completions are in the table" \
 		"$(explained ' WRITE 0x') >= 20 && $(explained ' -->') > 0 && $(explained '<-- ') > 0 && \
@@ -177,7 +179,10 @@ print(sum("marker-end" in x.attrib for x in tree.parse(sys.argv[1]).iter()))' "$
 	run_ok "a saved trace is explained" \
 		sh -c "cairn_explain --read $lib_tmp/saved $(awk 'NR == 1 { print $3 }' "$lib_tmp/explained")"
 	expect "in the same way" "$(output)" "$(cat "$lib_tmp/explained")"
-	run_fail "a queue pair without packets" in_a cairn_explain -s 0.1 "$DEV_A" 12345
+	run_fail "without tracing" in_a cairn_explain -s 0.1 "$DEV_A"
+	expect_that "the message has the command" "$(output | grep -c 'mount -t tracefs tracefs')"
+	run_fail "a queue pair without packets" in_a sh -c "mount -t tracefs tracefs $tracing &&
+		cairn_explain -s 0.1 $DEV_A 12345"
 	run_fail "no such device" in_a cairn_explain -s 0.1 none0
 	expect "no trace instance is left" "$(find $tracing/instances -mindepth 1 -maxdepth 1 | wc -l)" 0
 else
