@@ -31,7 +31,7 @@ userspace-make = $(MAKE) -s --no-print-directory -C userspace BUILD=$(TOP)/build
 
 .PHONY: all help deps deps-quick modules userspace install install-module \
 	uninstall clean check checkpatch sparse language layers names kernel-doc shellcheck hosttest vmtest-programs \
-	vmtest-mutants vmtest vm test umltest debugtest racetest stress demo bench deb rpm providers debtest matrix arm64 intree bench-programs $(addprefix module-,$(SERIES) $(FETCHED))
+	vmtest-mutants vmtest vm test umltest debugtest coverage racetest stress demo bench deb rpm providers debtest matrix arm64 intree bench-programs $(addprefix module-,$(SERIES) $(FETCHED))
 
 all: modules userspace
 
@@ -49,6 +49,7 @@ help:
 	@echo 'make umltest        VM tests on user-mode Linux, at native speed: T=GLOB names them'
 	@echo 'make debugtest      VM tests on user-mode Linux with KASAN, UBSAN, lockdep, faults, and on'
 	@echo '                    PREEMPT_RT with lockdep: T=GLOB names them; builds those kernels once'
+	@echo 'make coverage       lines of the module that VM tests reach, on the kernel of debugtest: T=GLOB'
 	@echo 'make racetest       VM tests on a kernel with KCSAN; builds that kernel once'
 	@echo 'make stress         soaks in full length: hours; T=GLOB only these VM tests,'
 	@echo '                    ENV=uml on user-mode Linux, at native speed'
@@ -161,6 +162,9 @@ debugtest: all vmtest-programs
 
 umltest: all vmtest-programs
 	@scripts/test/umltest $(globs)
+
+coverage: all vmtest-programs
+	@scripts/test/coverage $(globs)
 
 racetest: all vmtest-programs
 	@scripts/test/kcsan $(globs)

@@ -95,12 +95,17 @@ mirror() {
 # For traces of injected faults (tests/vm/alloc_sites.py), and for KASAN: after a module is
 # unloaded the kernel keeps the shadow of its variables, and reports the next owner of that
 # memory.
-debug='' sanitizer=()
-if [ "$kernel" = uml-debug ]; then
-	debug=" -g -include $here/bench/uml-debug.h"
+debug='' instrument=()
+case $kernel in
+uml-debug | uml-gcov) debug=" -g -include $here/bench/uml-debug.h" ;;
+esac
+case $kernel in
+uml-debug)
 	# shellcheck disable=SC2016
-	sanitizer=('CFLAGS_KASAN=-fsanitize=kernel-address -fasan-shadow-offset=$(CONFIG_KASAN_SHADOW_OFFSET) --param asan-instrumentation-with-call-threshold=0 --param asan-stack=1 --param asan-globals=0')
-fi
+	instrument=('CFLAGS_KASAN=-fsanitize=kernel-address -fasan-shadow-offset=$(CONFIG_KASAN_SHADOW_OFFSET) --param asan-instrumentation-with-call-threshold=0 --param asan-stack=1 --param asan-globals=0')
+	;;
+uml-gcov) instrument=(KASAN_SANITIZE=n GCOV_PROFILE=y) ;;
+esac
 
 mapfile -t make_args < <(kernel_make_args "$kernel")
 
@@ -108,7 +113,7 @@ mapfile -t make_args < <(kernel_make_args "$kernel")
 kbuild() {
 	# the job server of an outer make is not for kbuild
 	MAKEFLAGS='' make --no-print-directory -C "$kdir" M="$dir" W=1 cmd_checkdoc= KCFLAGS="-Werror$debug" \
-		-j"$(nproc)" "${make_args[@]}" "${sanitizer[@]}" "$@"
+		-j"$(nproc)" "${make_args[@]}" "${instrument[@]}" "$@"
 }
 
 # finds warnings of modpost, which -Werror does not reach; messages about another

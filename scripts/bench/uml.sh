@@ -18,7 +18,9 @@
 # Variables for "run": CAIRN_UML_OUT (another /mnt/out), CAIRN_UML_TOPOLOGY,
 # CAIRN_UML_ARGS (parameters of the module), CAIRN_UML_TIMEOUT. The directory has linux (the kernel, an ordinary program), lib/modules and
 # build, the tree that modules are built against. CAIRN_UML=debug means another
-# kernel, with the checks of uml-debug.config: see scripts/test/umltest.
+# kernel, with the checks of uml-debug.config: see scripts/test/umltest. CAIRN_UML=gcov is
+# that kernel, with a module that counts the lines that it executes: see
+# scripts/test/coverage.
 # CAIRN_UML=kcsan and CAIRN_UML=rt are no user-mode Linux, but x86 kernels of the same
 # source for QEMU: see scripts/test/kcsan and scripts/test/rt. CAIRN_UML=seccomp is the
 # user-mode Linux of linux-source-7.2, Debian 13's backports. Its processes run under
@@ -35,10 +37,14 @@ PATH=$PATH:/sbin:/usr/sbin
 package=linux-source-6.12
 flavour=${CAIRN_UML:-}
 name=uml${flavour:+-$flavour} arch=um image=linux
+kernel=$name
 extra=() unpack=unpack recipe=(unpack configure)
+if [ "$flavour" = gcov ]; then
+	flavour=debug kernel=uml-debug
+fi
 case $flavour in
 debug) unpack=unpack_debug recipe+=(unpack_debug) ;;
-kcsan | rt) name=$flavour arch=x86_64 image=vmlinux ;;
+kcsan | rt) name=$flavour kernel=$flavour arch=x86_64 image=vmlinux ;;
 seccomp) package=linux-source-7.2 extra=(seccomp=on) unpack=unpack_newer recipe=(unpack_newer configure) ;;
 esac
 
@@ -62,7 +68,7 @@ uml_dir() {
 		options
 		declare -f "${recipe[@]}"
 	} | sha256sum)
-	echo "$(cairn_cache)/$name-$version-${hash:0:8}"
+	echo "$(cairn_cache)/$kernel-$version-${hash:0:8}"
 }
 
 # a line of uml-debug.config replaces one of uml.config
@@ -220,7 +226,8 @@ get() {
 module() {
 	KDIR=$1/build ARCH=um "$top/scripts/module.sh" build "$name" || return
 	"$top/tests/vm/kmod/build" "$top/build/vmtests/kmod" --for "$1/build" \
-		"$top/build/$name/Module.symvers" cairn_bench cairn_taken -- ARCH=um
+		"$top/build/$name/Module.symvers" cairn_bench cairn_kapi_test cairn_taken \
+		cairn_ulp_test -- ARCH=um
 }
 
 run() {

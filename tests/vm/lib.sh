@@ -106,9 +106,12 @@ skip_all() {
 # a kernel with PREEMPT_RT?
 realtime() { [[ $(uname -v) == *PREEMPT_RT* ]]; }
 
+usermode() { grep -q 'User Mode Linux' /proc/cpuinfo; }
+
 # /dev/dax0.0, before the first point; no kernel with PREEMPT_RT has one
 need_devdax() {
 	[ -c /dev/dax0.0 ] && return
+	usermode && skip_all "no devdax in user-mode Linux"
 	realtime && skip_all "no devdax with PREEMPT_RT"
 	bail "no devdax"
 }
