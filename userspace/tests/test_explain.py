@@ -124,6 +124,15 @@ class Packets(unittest.TestCase):
         trace.received(B, 5)
         self.assertEqual(trace.wires(), ['SEND 0, 1 twice'])
 
+    def test_late_packets_are_not_lost(self):
+        trace = Trace()
+        trace.send(A, 5)
+        trace.send(A, 5, again=' again')
+        trace.received(B, 5)
+        self.assertEqual(trace.wires(), ['SEND 0, lost', 'SEND 0 again'])
+        trace.received(B, 5)
+        self.assertEqual(trace.wires(), ['SEND 0', 'SEND 0 again'])
+
     def test_psns_wrap_around(self):
         trace = Trace()
         trace.request(A, 0xffffff, psns=3)
