@@ -71,6 +71,7 @@ MANY_ARGS = {
     'qpex_wr_flush': 'ibv_qp_ex.wr_flush',
     'cairndv_wr_flush': 'like ibv_wr_flush(3)',
     'check_reg_dmabuf_mr': 'verbs_context_ops.reg_dmabuf_mr',
+    'profile_reg_dmabuf_mr': 'verbs_context_ops.reg_dmabuf_mr',
     'check_rereg_mr': 'verbs_context_ops.rereg_mr',
 }
 # Functions of test code that may have one word, as a part of the path and the name, and why.

@@ -19,6 +19,7 @@
 #include "mr.h"
 #include "mw.h"
 #include "pd.h"
+#include "profile.h"
 #include "qinfo.h"
 #include "qp.h"
 #include "ready.h"
@@ -141,7 +142,7 @@ static struct verbs_context *cairn_alloc_context(struct ibv_device *ibdev,
 	struct verbs_context_ops ops = cairn_ctx_ops;
 	union verbs_cmd_buf cmd = {};
 	struct cairn_context *ctx;
-	int err;
+	int err, profile;
 
 	(void)private_data;
 	ctx = _verbs_init_and_alloc_context(ibdev, cmd_fd, sizeof(*ctx), offset,
@@ -158,6 +159,10 @@ static struct verbs_context *cairn_alloc_context(struct ibv_device *ibdev,
 	err = cairn_accept_context(ctx, &resp.drv);
 	if (err)
 		goto err_uninit;
+	err = cairn_profile_begin();
+	profile = err;
+	if (err && err != ENOENT)
+		goto err_uninit;
 	err = cairn_fault_begin();
 	if (err && err != ENOENT)
 		goto err_uninit;
@@ -165,6 +170,8 @@ static struct verbs_context *cairn_alloc_context(struct ibv_device *ibdev,
 	ctx->keys = cairn_keys_create();
 	pthread_mutex_init(&ctx->qinfo_lock, NULL);
 	pthread_mutex_init(&ctx->resize_lock, NULL);
+	if (!profile)
+		cairn_profile_overlay(&ops);
 	if (!err)
 		cairn_fault_overlay(&ops);
 	if (cairn_check_wanted())

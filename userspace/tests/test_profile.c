@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* CAIRN_PROFILE: what a profile limits is reported and refused, the rest stays. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "cq.h"
+#include "fake.h"
+#include "ktap.h"
+#include "profile.h"
+#include "send.h"
+
+#include "fixture_qp.h"
+
+static char profile_path[64];
+
+/* A profile with this text is the one of the devices that are opened from now on. */
+static void use_profile(const char *text)
+{
+	FILE *file;
+
+	snprintf(profile_path, sizeof(profile_path), "/tmp/cairn-profile.%d", getpid());
+	file = fopen(profile_path, "w");
+	fputs(text, file);
+	fclose(file);
+	setenv("CAIRN_PROFILE", profile_path, 1);
+}
+
+static void forget_profile(void)
+{
+	unlink(profile_path);
+	unsetenv("CAIRN_PROFILE");
+}
+
+static void open_with(const char *text)
+{
+	use_profile(text);
+	open_qp();
+	forget_profile();
+}
+
+static bool queue_pair_fits(uint32_t send_wr, uint32_t recv_sge, uint32_t inline_data,
+			    enum ibv_qp_type type)
+{
+	struct ibv_qp_init_attr attr = {
+		.send_cq = cq, .recv_cq = cq, .qp_type = type,
+		.cap = { send_wr, 1, 1, recv_sge, inline_data },
+	};
+	struct ibv_qp *made;
+
+	errno = 0;
+	made = fake.ops.create_qp(pd, &attr);
+	return made && !fake.ops.destroy_qp(made);
+}
+
+static void sizes_of_queues(void)
+{
+	struct ibv_cq *made;
+
+	use_profile("max_qp_wr 16\nmax_sge 2  # comment\n\n# comment\nmax_inline_data 8\nmax_cqe 32\n");
+	open_ctx();
+	forget_profile();
+	cq = fake_cq(ctx, 16);
+	ktap_ok(queue_pair_fits(16, 2, 8, IBV_QPT_RC));
+	ktap_ok(!queue_pair_fits(17, 2, 8, IBV_QPT_RC) && errno == EINVAL);
+	ktap_ok(!queue_pair_fits(16, 3, 8, IBV_QPT_RC) && errno == EINVAL);
+	ktap_ok(!queue_pair_fits(16, 2, 9, IBV_QPT_RC) && errno == EINVAL);
+	made = fake.ops.create_cq(ctx, 32, NULL, 0);
+	ktap_ok(made);
+	ktap_eq(fake.ops.resize_cq(made, 33), EINVAL);
+	ktap_eq(fake.ops.destroy_cq(made), 0);
+	ktap_ok(!fake.ops.create_cq(ctx, 33, NULL, 0) && errno == EINVAL);
+	ktap_eq(fake.ops.destroy_cq(cq), 0);
+	close_ctx();
+}
+
+static void transports(void)
+{
+	struct ibv_xrcd_init_attr attr = {};
+
+	open_with("transports rc,ud\n");
+	ktap_ok(queue_pair_fits(1, 1, 0, IBV_QPT_UD));
+	ktap_ok(!queue_pair_fits(1, 1, 0, IBV_QPT_UC) && errno == EOPNOTSUPP);
+	ktap_ok(!fake.ops.open_xrcd(ctx, &attr) && errno == EOPNOTSUPP);
+	close_qp();
+}
+
+/* An object that is destroyed makes room, also one whose creation failed. */
+static void numbers_of_objects(void)
+{
+	struct ibv_srq_init_attr srq_attr = { .attr = { 1, 1, 0 } };
+	struct ibv_pd *more;
+
+	open_with("max_pd 2\nmax_qp 1\nmax_srq 0\n");
+	more = fake.ops.alloc_pd(ctx);
+	ktap_ok(more);
+	errno = 0;
+	ktap_ok(!fake.ops.alloc_pd(ctx) && errno == ENOMEM);
+	ktap_eq(fake.ops.dealloc_pd(more), 0);
+	more = fake.ops.alloc_pd(ctx);
+	ktap_ok(more);
+	ktap_eq(fake.ops.dealloc_pd(more), 0);
+	ktap_ok(!queue_pair_fits(1, 1, 0, IBV_QPT_RC) && errno == ENOMEM);
+	ktap_eq(fake.ops.destroy_qp(qp), 0);
+	/* one that the kernel refuses is not counted */
+	fake.fail = "create_qp";
+	fake.fail_err = EPERM;
+	ktap_ok(!queue_pair_fits(1, 1, 0, IBV_QPT_RC));
+	ktap_ok(queue_pair_fits(1, 1, 0, IBV_QPT_RC));
+	ktap_ok(!fake.ops.create_srq(pd, &srq_attr) && errno == EOPNOTSUPP);
+	qp = fake_qp(pd, cq, IBV_QPT_RC, 0);
+	close_qp();
+}
+
+static void atomics(void)
+{
+	struct ibv_send_wr write = { .wr_id = 1, .opcode = IBV_WR_SEND }, *bad = NULL;
+	struct ibv_send_wr atomic = { .wr_id = 2, .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD };
+
+	open_with("atomics none\n");
+	write.next = &atomic;
+	ktap_eq(fake.ops.post_send(qp, &write, &bad), EINVAL);
+	ktap_ok(bad == &atomic && write.next == &atomic);
+	/* the one before it was posted */
+	ktap_eq(fake_send_wqe(qp, 0)->wr_id, 1);
+	ktap_eq(fake.ops.post_send(qp, &atomic, &bad), EINVAL);
+	write.next = NULL;
+	ktap_eq(fake.ops.post_send(qp, &write, &bad), 0);
+	close_qp();
+}
+
+static void attributes_of_queue_pairs(void)
+{
+	struct ibv_qp_attr attr = {
+		.max_rd_atomic = 2, .max_dest_rd_atomic = 3, .path_mtu = IBV_MTU_2048,
+	};
+
+	open_with("max_qp_wr 64\nmax_qp_init_rd_atom 2\nmax_qp_rd_atom 3\nmax_mtu 2048\n");
+	ktap_eq(fake.ops.modify_qp(qp, &attr, IBV_QP_MAX_QP_RD_ATOMIC), 0);
+	ktap_eq(fake.ops.modify_qp(qp, &attr, IBV_QP_MAX_DEST_RD_ATOMIC), 0);
+	ktap_eq(fake.ops.modify_qp(qp, &attr, IBV_QP_PATH_MTU), 0);
+	attr = (struct ibv_qp_attr){
+		.cap = { .max_send_wr = 65 }, .max_rd_atomic = 3, .max_dest_rd_atomic = 4, .path_mtu = IBV_MTU_4096,
+	};
+	ktap_eq(fake.ops.modify_qp(qp, &attr, IBV_QP_MAX_QP_RD_ATOMIC), EINVAL);
+	ktap_eq(fake.ops.modify_qp(qp, &attr, IBV_QP_MAX_DEST_RD_ATOMIC), EINVAL);
+	ktap_eq(fake.ops.modify_qp(qp, &attr, IBV_QP_PATH_MTU), EINVAL);
+	ktap_eq(fake.ops.modify_qp(qp, &attr, IBV_QP_CAP), EINVAL);
+	close_qp();
+}
+
+static void regions(void)
+{
+	char bytes[4096];
+	struct ibv_mr *mr;
+
+	open_with("max_mr 1\nmax_mr_size 4096\nodp none\n");
+	ktap_ok(!fake.ops.reg_mr(pd, bytes, 4097, 0, 0) && errno == EINVAL);
+	ktap_ok(!fake.ops.reg_mr(pd, bytes, 4096, 0, IBV_ACCESS_ON_DEMAND) &&
+		errno == EOPNOTSUPP);
+	mr = fake.ops.reg_mr(pd, bytes, 4096, (uintptr_t)bytes, 0);
+	ktap_ok(mr);
+	ktap_ok(!fake.ops.reg_mr(pd, bytes, 4096, (uintptr_t)bytes, 0) && errno == ENOMEM);
+	if (mr)
+		ktap_eq(fake.ops.dereg_mr((struct verbs_mr *)mr), 0);
+	close_qp();
+}
+
+static void wrong_profiles(void)
+{
+	static const char *const wrong[] = {
+		"max_qp", "max_qp 1 2", "max_qp -1", "max_qp x", "max_qp 1x", "max_qp 0x80000000",
+		"max_everything 1", "max_mtu 1000", "max_mtu 128", "max_mtu 8192", "transports",
+		"transports rd", "atomics some", "odp yes",
+		"max_mr_size 99999999999999999999",
+	};
+	char longest[512];
+
+	freopen("/dev/null", "w", stderr);
+	fake_reset();
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		use_profile(wrong[i]);
+		errno = 0;
+		if (!ktap_ok(!fake_open()))
+			printf("# accepted: %s\n", wrong[i]);
+		ktap_eq(errno, EINVAL);
+	}
+	memset(longest, ' ', sizeof(longest) - 1);
+	longest[sizeof(longest) - 1] = 0;
+	use_profile(longest);
+	ktap_ok(!fake_open() && errno == EINVAL);
+	forget_profile();
+	setenv("CAIRN_PROFILE", "no-such-profile", 1);
+	ktap_ok(!fake_open() && errno == EINVAL);
+	unsetenv("CAIRN_PROFILE");
+	ktap_eq(fake.contexts, 0);
+}
+
+/* The installed profiles are right. */
+static void profiles_of_nics(void)
+{
+	static const char *const names[] = {
+		"connectx3", "connectx5", "e810", "fastlinq", "pvrdma", "small",
+	};
+	char path[512];
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		snprintf(path, sizeof(path), "%s/%s", CAIRN_TESTS_PROFILES, names[i]);
+		setenv("CAIRN_PROFILE", path, 1);
+		if (!ktap_eq(cairn_profile_begin(), 0))
+			printf("# %s\n", path);
+	}
+	unsetenv("CAIRN_PROFILE");
+}
+
+static void unset_has_no_limits(void)
+{
+	ktap_eq(cairn_profile_begin(), ENOENT);
+	open_qp();
+	ktap_ok(fake.ops.post_send == cairn_post_send);
+	ktap_ok(fake.ops.create_cq == cairn_create_cq);
+	close_qp();
+}
+
+static const struct ktap_test tests[] = {
+	KTAP(sizes_of_queues), KTAP(transports), KTAP(numbers_of_objects), KTAP(atomics),
+	KTAP(attributes_of_queue_pairs), KTAP(regions), KTAP(wrong_profiles),
+	KTAP(profiles_of_nics), KTAP(unset_has_no_limits),
+};
+
+KTAP_MAIN(tests)
