@@ -5,9 +5,11 @@
 # kernels: 6.1 6.12
 # boot: shared
 #
-# Verbs with wrong attributes: each is refused with an errno and changes nothing.
+# Verbs with wrong attributes, and methods of the driver with wrong input: each is refused
+# with an errno and changes nothing.
 
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
 
 points bad_input
+points methods
