@@ -62,9 +62,14 @@ void cairn_req_rearm(struct cairn_qpc *qpc, u64 now)
 
 void cairn_req_prefetch(const struct cairn_qpc *qpc)
 {
+	const struct cairn_requester *req = &qpc->req;
+
 	prefetch(qpc);
-	prefetchw(&qpc->req);
-	prefetchw((const u8 *)&qpc->req + CAIRN_LINE);
+	prefetchw(&req->una_rec);
+	prefetchw(&req->rnr_until);
+	prefetchw(&req->rtt);
+	prefetchw(req->gap.starts);
+	prefetchw(&req->ack_rec);
 }
 
 u64 cairn_req_deadline(const struct cairn_qpc *qpc)

@@ -17,7 +17,9 @@
  */
 bool cairn_req_run(struct cairn_qpc *qpc, u64 now, struct cairn_budget *budget);
 
-/* Prefetch the lines that cairn_req_run() will need soon. No lock. */
+/* Prefetch the lines of the context that cairn_req_run() and cairn_comp_rx() need for a
+ * message that nothing disturbs. No lock.
+ */
 void cairn_req_prefetch(const struct cairn_qpc *qpc);
 
 /* When cairn_req_run() must be called again at the latest, ns; 0: never. */

@@ -404,6 +404,11 @@ u64 cairn_resp_deadline(const struct cairn_qpc *qpc)
 
 void cairn_resp_prefetch(const struct cairn_qpc *qpc)
 {
+	const struct cairn_responder *resp = &qpc->resp;
+
 	prefetch(qpc);
-	prefetchw(&qpc->resp);
+	prefetchw(&resp->epsn);
+	prefetchw(&resp->rate);
+	prefetchw(&resp->persist);
+	prefetchw(&resp->hold);
 }

@@ -26,7 +26,7 @@ bool cairn_resp_in_step(const struct cairn_qpc *qpc, u32 psn);
  */
 void cairn_resp_settle(struct cairn_qpc *qpc);
 
-/* Prefetch the lines that cairn_resp_rx() and cairn_resp_run() will need soon. No lock. */
+/* The same for cairn_resp_rx() and cairn_resp_run(), and a WRITE (cairn_req_prefetch()). */
 void cairn_resp_prefetch(const struct cairn_qpc *qpc);
 
 /* When cairn_resp_run() must be called again at the latest, ns; 0: never. */

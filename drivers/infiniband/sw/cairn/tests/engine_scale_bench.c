@@ -101,6 +101,11 @@ static struct bench_qp *to_qp(struct cairn_qpc *c)
 
 static void scale_touch(const void *p, unsigned long n);
 
+/* The three runs of a message. */
+static enum { SCALE_POST, SCALE_SEND, SCALE_REQUEST, SCALE_ACK, SCALE_RUNS } scale_run;
+
+#define QP_LINES	(sizeof(struct bench_qp) / CAIRN_LINE)
+
 static struct bench_qp *qp_at(u32 slot)
 {
 	scale_touch(&table[slot], sizeof(*table));
@@ -118,40 +123,94 @@ static u64 lines;
 static uintptr_t seen[SEEN];
 static u32 seen_at[SEEN], generation = 1;
 
-static void touch_line(uintptr_t line)
+/* Return: false if it was touched before. */
+static bool touch_line(uintptr_t line)
 {
 	u32 i = (u32)(line * 0x9e3779b1u >> 16) % SEEN;
 
 	for (; seen_at[i] == generation; i = (i + 1) % SEEN)
 		if (seen[i] == line)
-			return;
+			return false;
 	seen[i] = line;
 	seen_at[i] = generation;
 	lines++;
+	return true;
+}
+
+/* Lines of the QP that the runs of one kind touch, for scripts/bench/vectors. */
+static struct listed {
+	u32 runs;		/* that touched the line */
+	bool written;
+	bool ahead;		/* was fetched ahead */
+	u64 bytes;		/* a bit for each byte that was touched */
+	const void *from;	/* an instruction behind the first access */
+} listed[SCALE_RUNS][QP_LINES];
+
+static void list_line(uintptr_t at, unsigned long n, bool fresh, bool write,
+		      const void *from)
+{
+	uintptr_t off = (at - arena) % sizeof(struct bench_qp);
+	struct listed *line = &listed[scale_run][off / CAIRN_LINE];
+
+	line->runs += fresh;
+	line->written |= write;
+	line->bytes |= (n < 64 ? BIT_ULL(n) - 1 : ~0ULL) << off % CAIRN_LINE;
+	if (!line->from)
+		line->from = from;
+}
+
+static void touch_from(const void *p, unsigned long n, bool write,
+		       const void *from)
+{
+	uintptr_t at = (uintptr_t)p, end = at + n, next;
+
+	if (at < arena || end > arena_end)
+		return;
+	for (; at < end; at = next) {
+		bool fresh = touch_line(at / CAIRN_LINE);
+
+		next = min_t(uintptr_t, end, ALIGN_DOWN(at, CAIRN_LINE) + CAIRN_LINE);
+		if (at < arena + qps * sizeof(struct bench_qp))
+			list_line(at, next - at, fresh, write, from);
+	}
 }
 
 static void scale_touch(const void *p, unsigned long n)
 {
-	uintptr_t at = (uintptr_t)p, end = at + n;
+	touch_from(p, n, false, NULL);
+}
 
-	if (at < arena || end > arena_end)
-		return;
-	for (at /= CAIRN_LINE; at <= (end - 1) / CAIRN_LINE; at++)
-		touch_line(at);
+/* Which runs the contexts are fetched for. */
+static u32 ahead_of;
+
+void cairn_shim_prefetch(const void *p)
+{
+	uintptr_t off = ((uintptr_t)p - arena) % sizeof(struct bench_qp);
+
+	listed[ahead_of][off / CAIRN_LINE].ahead = true;
 }
 
 /* Functions that the compiler calls, see -fsanitize=thread. */
-#define HOOK(name, n) \
+#define HOOK(name, n, write) \
 	void name(void *p); \
-	void name(void *p) { scale_touch(p, n); }
+	void name(void *p) { touch_from(p, n, write, __builtin_return_address(0)); }
 #define HOOKS(n) \
-	HOOK(__tsan_read##n, n) HOOK(__tsan_write##n, n) \
-	HOOK(__tsan_unaligned_read##n, n) HOOK(__tsan_unaligned_write##n, n)
+	HOOK(__tsan_read##n, n, false) HOOK(__tsan_write##n, n, true) \
+	HOOK(__tsan_unaligned_read##n, n, false) \
+	HOOK(__tsan_unaligned_write##n, n, true)
 HOOKS(1) HOOKS(2) HOOKS(4) HOOKS(8) HOOKS(16)
 void __tsan_read_range(void *p, long n);
-void __tsan_read_range(void *p, long n) { scale_touch(p, n); }
+void __tsan_read_range(void *p, long n)
+{
+	touch_from(p, n, false, __builtin_return_address(0));
+}
+
 void __tsan_write_range(void *p, long n);
-void __tsan_write_range(void *p, long n) { scale_touch(p, n); }
+void __tsan_write_range(void *p, long n)
+{
+	touch_from(p, n, true, __builtin_return_address(0));
+}
+
 void __tsan_func_entry(void *p);
 void __tsan_func_entry(void *p) {}
 void __tsan_func_exit(void *p);
@@ -172,6 +231,26 @@ static void forget_lines(void)
 {
 }
 #endif
+
+static bool list_runs;
+
+static void prefetch_for(u32 kind, const struct cairn_qpc *c)
+{
+#ifdef COUNT_LINES
+	ahead_of = kind;
+#endif
+	if (kind == SCALE_REQUEST)
+		cairn_resp_prefetch(c);
+	else
+		cairn_req_prefetch(c);
+}
+
+static void begin_run(u32 kind)
+{
+	scale_run = kind;
+	if (list_runs)
+		forget_lines();
+}
 
 /*
  * engine/env.h
@@ -340,7 +419,7 @@ static void select_ahead(void)
 			return;
 		cairn_sched_clear(&sched, slot);
 		if (fetch)
-			cairn_req_prefetch(&qp_at(slot)->c);
+			prefetch_for(SCALE_SEND, &qp_at(slot)->c);
 		cairn_fifo_push(&fifo, slot, 0);
 	}
 }
@@ -405,7 +484,9 @@ static void scale_serve(void)
 					   (qp->c.req.sq_next & (DEPTH - 1)) *
 					   CAIRN_UNIT_SIZE);
 		}
+		begin_run(SCALE_SEND);
 		cairn_req_run(&qp_at(entry.queue)->c, clock_now, &budget);
+		begin_run(SCALE_POST);
 		look_whether_it_waits(table[entry.queue], entry.queue);
 	}
 }
@@ -430,7 +511,7 @@ static bool scale_right(const struct packet *packet, u32 head)
 
 static void scale_receive(struct train *train, enum cairn_side_id side)
 {
-	u32 k;
+	u32 kind = side == CAIRN_REQ ? SCALE_ACK : SCALE_REQUEST, k;
 
 	for (k = 0; k < train->count; k++) {
 		struct packet *packet = &train->packet[k];
@@ -438,13 +519,8 @@ static void scale_receive(struct train *train, enum cairn_side_id side)
 		struct cairn_pkt pkt;
 		struct cairn_qpc *c;
 
-		if (fetch && k + AHEAD < train->count) {
-			c = &qp_of(packet + AHEAD)->c;
-			if (side == CAIRN_REQ)
-				cairn_req_prefetch(c);
-			else
-				cairn_resp_prefetch(c);
-		}
+		if (fetch && k + AHEAD < train->count)
+			prefetch_for(kind, &qp_of(packet + AHEAD)->c);
 		if (cairn_pkt_parse(&pkt, packet->bytes, packet->len) ||
 		    !scale_right(packet, pkt.payload_off)) {
 			fprintf(stderr, "a packet is wrong\n");
@@ -455,6 +531,7 @@ static void scale_receive(struct train *train, enum cairn_side_id side)
 		pkt.ce = false;
 		pkt.flow = FLOW;
 		c = &qp_of(packet)->c;
+		begin_run(kind);
 		if (side == CAIRN_REQ) {
 			cairn_comp_rx(c, &pkt, clock_now);
 			cairn_req_run(c, clock_now, &budget);
@@ -462,6 +539,7 @@ static void scale_receive(struct train *train, enum cairn_side_id side)
 			cairn_resp_rx(c, &pkt, clock_now);
 			cairn_resp_run(c, clock_now, &budget);
 		}
+		begin_run(SCALE_POST);
 	}
 	train->count = 0;
 }
@@ -593,6 +671,85 @@ static double __attribute__((unused)) count_lines(u32 batches)
 	return (double)lines / (completed - before);
 }
 
+#ifdef COUNT_LINES
+/* The object of a struct bench_qp at @off. */
+static const char *scale_object(size_t off)
+{
+	return off < offsetof(struct bench_qp, ring) ? "qpc" :
+	       off < offsetof(struct bench_qp, swr) ? "ring" :
+	       off < offsetof(struct bench_qp, rd) ? "swr" :
+	       off < offsetof(struct bench_qp, ext) ? "host" :
+	       off < offsetof(struct bench_qp, from) ? "ext" :
+	       off < offsetof(struct bench_qp, to) ? "from" : "to";
+}
+
+static const char *const run_names[] = { "post", "send", "request", "ack" };
+
+/* Fill @listed. Return: number of messages. */
+static u64 list_messages(u8 *memory, u32 n)
+{
+	u64 before;
+
+	set_up(memory, n);
+	count_lines(20);
+	memset(listed, 0, sizeof(listed));
+	list_runs = true;
+	before = completed;
+	count_lines(200);
+	list_runs = false;
+	return completed - before;
+}
+
+/* A line of text for each cache line of each kind of run: kind, object, offset in
+ * struct bench_qp, messages that touch it, write or read, bytes, instruction.
+ */
+static void list_all(u8 *memory, u32 n)
+{
+	double messages = list_messages(memory, n);
+	u32 kind, i;
+
+	for (kind = SCALE_SEND; kind < SCALE_RUNS; kind++)
+		for (i = 0; i < QP_LINES; i++) {
+			const struct listed *line = &listed[kind][i];
+			size_t off = i * CAIRN_LINE;
+
+			if (line->runs)
+				printf("%s %s %zu %.3f %c %d %#lx\n", run_names[kind],
+				       scale_object(off), off, line->runs / messages,
+				       line->written ? 'w' : 'r',
+				       __builtin_popcountll(line->bytes),
+				       (unsigned long)line->from);
+		}
+}
+
+/* Lines of the context that half of the runs touch or more, and that cairn_req_prefetch()
+ * or cairn_resp_prefetch() did not fetch.
+ */
+static u32 count_missed(u32 kind, u64 messages)
+{
+	u32 missed = 0, i;
+
+	for (i = 0; i < sizeof(struct cairn_qpc) / CAIRN_LINE; i++)
+		missed += listed[kind][i].runs * 2 > messages &&
+			  !listed[kind][i].ahead;
+	return missed;
+}
+
+/* @points: the number of the last point. */
+static void report_missed(u8 *memory, u32 n, u32 points)
+{
+	u64 messages = list_messages(memory, n);
+	u32 kind;
+
+	for (kind = SCALE_SEND; kind < SCALE_RUNS; kind++) {
+		u32 missed = count_missed(kind, messages);
+
+		printf("%sok %u - %s: lines of the context not fetched ahead: %u\n",
+		       missed ? "not " : "", ++points, run_names[kind], missed);
+	}
+}
+#endif
+
 static double __attribute__((unused)) count_limited(u8 *memory, u32 n)
 {
 	double counted;
@@ -626,15 +783,22 @@ int main(int argc, char **argv)
 	size_t bytes = most * (sizeof(struct bench_qp) + sizeof(*table)) +
 		       cairn_sched_bytes(most);
 	u8 *memory = must(aligned_alloc(4096, ALIGN(bytes, 4096)));
+	u32 points __attribute__((unused)) = (31 - __builtin_clz(most)) / 2 - 1;
 	double counted __attribute__((unused));
 
 	waits = must(calloc(most, sizeof(*waits)));
 
-	if (argc > 2)	/* a point for each power of four */
-		printf("KTAP version 1\n1..%d\n", (31 - __builtin_clz(most)) / 2 - 1);
+	if (argc > 2 && atoi(argv[2]))	/* a point for each power of four */
+		printf("KTAP version 1\n1..%d\n", points + SCALE_RUNS - SCALE_SEND);
 	cairn_icrc_select(NULL);
 	arena = (uintptr_t)memory;
 	arena_end = arena + bytes;
+#ifdef COUNT_LINES
+	if (argc > 2 && !strcmp(argv[2], "list")) {
+		list_all(memory, most);
+		return 0;
+	}
+#endif
 	for (n = 16; n && n <= most; n *= 4) {
 		set_up(memory, n);
 #ifdef COUNT_LINES
@@ -646,6 +810,10 @@ int main(int argc, char **argv)
 #endif
 		fflush(stdout);
 	}
+#ifdef COUNT_LINES
+	if (argc > 2)
+		report_missed(memory, most, points);
+#endif
 	free(waits);
 	free(memory);
 	return 0;

@@ -2,7 +2,14 @@
 #ifndef CAIRN_SHIM_LINUX_PREFETCH_H
 #define CAIRN_SHIM_LINUX_PREFETCH_H
 
+#ifdef COUNT_LINES	/* tests/engine_scale_bench.c */
+void cairn_shim_prefetch(const void *p);
+
+#define prefetch(p)		cairn_shim_prefetch(p)
+#define prefetchw(p)		cairn_shim_prefetch(p)
+#else
 #define prefetch(p)		__builtin_prefetch(p)
 #define prefetchw(p)		__builtin_prefetch(p, 1)
+#endif
 
 #endif
