@@ -72,6 +72,31 @@ void cairn_req_prefetch(const struct cairn_qpc *qpc)
 	prefetchw(&req->ack_rec);
 }
 
+/* A record may lie in two lines. A prefetch does not fault at any address. */
+static __always_inline void req_prefetch_record(const struct cairn_requester *req, u32 rec)
+{
+	const struct cairn_swr *swr = READ_ONCE(req->swr) +
+				      (rec & READ_ONCE(req->swr_mask));
+
+	prefetchw(swr);
+	prefetchw((const u8 *)(swr + 1) - 1);
+}
+
+void cairn_req_prefetch_start(const struct cairn_qpc *qpc)
+{
+	const struct cairn_requester *req = &qpc->req;
+
+	req_prefetch_record(req, READ_ONCE(req->new_rec));
+	prefetchw(&req->ext->wqe);
+}
+
+void cairn_req_prefetch_ack(const struct cairn_qpc *qpc)
+{
+	const struct cairn_requester *req = &qpc->req;
+
+	req_prefetch_record(req, READ_ONCE(req->una_rec));
+}
+
 u64 cairn_req_deadline(const struct cairn_qpc *qpc)
 {
 	const struct cairn_requester *req = &qpc->req;

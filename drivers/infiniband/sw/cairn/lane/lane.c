@@ -251,19 +251,21 @@ static void lane_select(struct cairn_lane *lane)
 	}
 }
 
-/* Prefetch the WQE of the QP whose turn is next. Its context was prefetched when it was
- * selected, so the WQE's address is read without a miss.
+/* Prefetch the WQE of the QP whose turn is next, and what starting it writes. Its context
+ * was prefetched when it was selected, so the addresses are read without a miss.
  */
 static void lane_prefetch_wqe(struct cairn_lane *lane)
 {
 	const struct cairn_fifo_entry *entry;
+	struct cairn_qpc *qpc;
 
 	lockdep_assert_held(&lane->lock);
 	if (!cairn_fifo_len(&lane->fifo))
 		return;
 	entry = cairn_fifo_peek(&lane->fifo, 0);
-	cairn_env_sq_prefetch(cairn_lane_qp(lane, entry->queue)->qpc,
-			      entry->wqe);
+	qpc = cairn_lane_qp(lane, entry->queue)->qpc;
+	cairn_env_sq_prefetch(qpc, entry->wqe);
+	cairn_req_prefetch_start(qpc);
 }
 
 /* Begin the next turn. @sides: the sides that want it. Return: the QP, counted in its

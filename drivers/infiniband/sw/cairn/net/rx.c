@@ -30,6 +30,7 @@
 #include "device/cpu.h"
 #include "device/mcast.h"
 #include "device/mrcache.h"
+#include "engine/requester.h"
 #include "lane/exec.h"
 #include "net/net.h"
 #include "net/netdev.h"
@@ -42,6 +43,8 @@
 
 /* A QP is looked up this many packets before its own. */
 #define RX_AHEAD		4
+/* Its record is prefetched this many packets before, when the context has arrived. */
+#define RX_RECORD_AHEAD		2
 /* Group members that are served in the soft interrupt; the others get clones.
  */
 #define RX_GROUP_NOW		4
@@ -55,6 +58,7 @@
 struct rx_ahead {
 	struct cairn_exec *exec;	/* NULL: none, or not known */
 	u32 qpn;
+	enum cairn_side_id side;
 };
 
 /* An skb, and the state of checking its packets. */
@@ -415,13 +419,25 @@ static void rx_look_ahead(struct rx_arrival *arrival, u32 k, u32 done)
 	if (!bth)
 		return;
 	qpn = be32_to_cpu(bth->qpn) & CAIRN_24BIT_MASK;
+	ahead->side = cairn_exec_side_of(bth->opcode);
 	if (ahead->exec && ahead->qpn == qpn)
 		return;
 	ahead->qpn = qpn;
 	ahead->exec = cairn_table_find(&arrival->nic->qp_table, qpn);
 	if (ahead->exec)
-		cairn_exec_prefetch(ahead->exec,
-				    cairn_exec_side_of(bth->opcode));
+		cairn_exec_prefetch(ahead->exec, ahead->side);
+}
+
+/* Prefetch the record that the packet RX_RECORD_AHEAD behind packet @k
+ * acknowledges.
+ */
+static void rx_fetch_record(const struct rx_arrival *arrival, u32 k)
+{
+	const struct rx_ahead *ahead =
+		&arrival->ahead[(k + RX_RECORD_AHEAD) % RX_AHEAD];
+
+	if (ahead->exec && ahead->side == CAIRN_REQ)
+		cairn_req_prefetch_ack(ahead->exec->qpc);
 }
 
 /* Do the packets of @next directly follow those of @batch, for the same target?
@@ -451,6 +467,7 @@ static void rx_walk(struct rx_arrival *arrival)
 		bool good = rx_check_packet(arrival, k, &next);
 
 		rx_look_ahead(arrival, k, done);
+		rx_fetch_record(arrival, k);
 		if (!good)
 			continue;
 		if (rx_continues(&batch, &next)) {

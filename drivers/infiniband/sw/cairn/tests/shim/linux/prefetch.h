@@ -8,8 +8,19 @@ void cairn_shim_prefetch(const void *p);
 #define prefetch(p)		cairn_shim_prefetch(p)
 #define prefetchw(p)		cairn_shim_prefetch(p)
 #else
-#define prefetch(p)		__builtin_prefetch(p)
-#define prefetchw(p)		__builtin_prefetch(p, 1)
+/* The compiler leaves out calls of functions that do nothing but prefetch, but for the
+ * asm.
+ */
+#define prefetch(p)							\
+	do {								\
+		__builtin_prefetch(p);					\
+		asm volatile("");					\
+	} while (0)
+#define prefetchw(p)							\
+	do {								\
+		__builtin_prefetch(p, 1);				\
+		asm volatile("");					\
+	} while (0)
 #endif
 
 #endif
