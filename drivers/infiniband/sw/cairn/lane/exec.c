@@ -698,7 +698,16 @@ void cairn_exec_rx_copy(struct cairn_exec *exec, enum cairn_side_id side,
 void cairn_exec_prefetch(const struct cairn_exec *exec,
 			 enum cairn_side_id side)
 {
-	prefetchw(&exec->side[side].lock);
+	const struct cairn_exec_side *state = &exec->side[side];
+
+	prefetchw(&state->lock);
+	prefetchw(&state->drain_cpu);
+	prefetchw(&state->alarm);
+	prefetchw(&exec->draining);
+	if (exec->path) {
+		prefetch(&exec->path[side]);
+		prefetch(&exec->path[side].dst);
+	}
 	if (side == CAIRN_REQ)
 		cairn_req_prefetch(exec->qpc);
 	else

@@ -234,7 +234,9 @@ void cairn_exec_hand_copy(struct cairn_exec *exec, enum cairn_side_id side,
 void cairn_exec_rx_copy(struct cairn_exec *exec, enum cairn_side_id side,
 			struct sk_buff *skb);
 
-/* Prefetch the state of @side for a packet that will be delivered soon. Any context. */
+/* Prefetch the state of @side for a run that will begin soon: its lock, its alarm, its
+ * path, and the context's lines. Any context, without a lock.
+ */
 void cairn_exec_prefetch(const struct cairn_exec *exec,
 			 enum cairn_side_id side);
 

@@ -246,7 +246,7 @@ static void lane_select(struct cairn_lane *lane)
 		if (exec->queued)
 			return;
 		exec->queued = true;
-		cairn_req_prefetch(exec->qpc);
+		cairn_exec_prefetch(exec, CAIRN_REQ);
 		cairn_fifo_push(&lane->fifo, slot, READ_ONCE(exec->next_wqe));
 	}
 }
