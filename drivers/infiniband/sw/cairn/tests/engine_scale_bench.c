@@ -8,13 +8,13 @@
  * The receiver looks QPs up four packets ahead, and the answers are one train again. The
  * stack, locks, completion queues and the table of regions are missing.
  *
- * For each number of QPs it prints the nanoseconds for a message: as the module prefetches,
- * without prefetching, and with the payload prefetched, too. Built with -DCOUNT_LINES it counts cache lines instead, of the memory
- * that grows with the number of QPs: -fsanitize=thread makes the compiler report each
- * access of the engine. The scheduler's bitmap does not count. It does so for QPs
- * without a limit and for limited QPs. These get four messages at a time, of which two
- * may be sent; the others wait for a deadline, as in the lane's timer queue, and are
- * read from the ring again.
+ * For each number of QPs it prints the nanoseconds for a message: as the module
+ * prefetches, without prefetching, and with the payload prefetched, too. Built with
+ * -DCOUNT_LINES it counts cache lines instead, of the memory that grows with the number
+ * of QPs: -fsanitize=thread makes the compiler report each access of the engine. The
+ * scheduler's bitmap does not count. It does so for QPs without a limit and for limited
+ * QPs. These get four messages at a time, of which two may be sent; the others wait for
+ * a deadline, as in the lane's timer queue, and are read from the ring again.
  */
 #include <errno.h>
 #include <stdio.h>
