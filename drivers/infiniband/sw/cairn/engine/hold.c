@@ -104,10 +104,12 @@ void cairn_hold_expire(struct cairn_qpc *qpc, u64 now)
 {
 	struct cairn_responder *resp = &qpc->resp;
 
+	if (!resp->holding)
+		return;
 	/* A packet that waits for its invalidation waits for this host, not for
 	 * the peer.
 	 */
-	if (!resp->holding || resp->waits)
+	if (resp->waits)
 		resp->hold.until = 0;
 	else if (!resp->hold.until)
 		resp->hold.until = now + CAIRN_HOLD_NS;

@@ -406,7 +406,7 @@ struct cairn_persist_resp {
 
 /* Packets ahead of a gap (engine/hold.c). */
 struct cairn_held {
-	u64 until;		/* when they are dropped; 0: not started */
+	u64 until;		/* if holding: when they are dropped; 0: not started */
 	u64 refused[CAIRN_HOLD_WORDS];	/* PSNs that came with two contents */
 };
 

@@ -398,7 +398,8 @@ u64 cairn_resp_deadline(const struct cairn_qpc *qpc)
 	const struct cairn_responder *resp = &qpc->resp;
 	u64 first = cairn_rate_deadline(&resp->rate);
 
-	first = cairn_alarm_earlier(first, resp->hold.until);
+	if (resp->holding)
+		first = cairn_alarm_earlier(first, resp->hold.until);
 	return cairn_alarm_earlier(first, resp->persist.deadline);
 }
 
@@ -410,5 +411,4 @@ void cairn_resp_prefetch(const struct cairn_qpc *qpc)
 	prefetchw(&resp->epsn);
 	prefetchw(&resp->rate);
 	prefetchw(&resp->persist);
-	prefetchw(&resp->hold);
 }
