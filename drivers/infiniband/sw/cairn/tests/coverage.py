@@ -19,18 +19,19 @@ arguments = sys.argv[1:]
 show_lines = '--lines' in arguments
 if show_lines:
     arguments.remove('--lines')
-sources, *runs = map(pathlib.Path, arguments)
+sources, *runs = (pathlib.Path(a).resolve() for a in arguments)
 lines = collections.defaultdict(dict)
 functions = collections.defaultdict(dict)
 for run in runs:
     with tempfile.TemporaryDirectory() as where:
-        data = [str(p.resolve()) for p in run.rglob('*.gcda')]
+        data = [str(p) for p in run.rglob('*.gcda')]
         # files of one name in two directories have two reports
         subprocess.run(['gcov', '--json-format', '--hash-filenames', *data], cwd=where,
                        check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         for report in pathlib.Path(where).glob('*.gz'):
             for file in json.loads(gzip.decompress(report.read_bytes()))['files']:
-                path = pathlib.Path(file['file'])
+                # kbuild compiles links to the sources
+                path = pathlib.Path(file['file']).resolve()
                 if sources not in path.parents or path.suffix != '.c':
                     continue
                 name = str(path.relative_to(sources))
