@@ -5,7 +5,7 @@
     layers.py               check the sources, and the objects in build/ if there are any
     layers.py --self-test   every rule, broken on purpose, must be noticed
 
-wire <- engine <- {persist, queue, mem, device} <- lane <- {verbs, net}
+wire <- engine <- {persist, queue, mem, device, fault} <- lane <- {verbs, net}
 
 plain    wire/, engine/ and queue/qicache.[ch] are plain C: they include each
          other's headers in that direction, the kernel/user ABI, and headers of
@@ -44,11 +44,12 @@ NOT_PLAIN = re.compile(
     r'|k[mzc]*alloc|kfree|spin_lock[a-z_]*|mutex_[a-z]+|rcu_[a-z_]+|printk|pr_[a-z]+)\b')
 
 BELOW = 'wire|engine'
-ABOVE = f'{BELOW}|persist|queue|mem|device|lane|compat'
+ABOVE = f'{BELOW}|persist|queue|mem|device|fault|lane|compat'
 # the headers of other rooms that a room may include, without ".h"
 ROOMS = {
     'persist': rf'({BELOW}|persist)/\w+',
     'device': rf'({BELOW}|device|compat)/\w+|lane/(exec|lane)',
+    'fault': rf'({BELOW}|device|fault|compat)/\w+',
     'queue': rf'({BELOW}|persist|device|queue|compat)/\w+|lane/(exec|lane)',
     'mem': rf'({BELOW}|persist|device|queue|mem|compat)/\w+'
            r'|verbs/(host_flush|limits|udata|verbs)',
@@ -63,7 +64,7 @@ COMPILER = re.compile(
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]*)[>"]')
 # a kernel header <net/...> has the name of a room
-OWN = re.compile(r'(wire|engine|persist|queue|mem|device|lane|verbs)/')
+OWN = re.compile(r'(wire|engine|persist|queue|mem|device|fault|lane|verbs)/')
 VERSION = re.compile(r'\b(LINUX_VERSION_CODE|KERNEL_VERSION)\b')
 # strings and characters too, as they may hold what looks like a comment
 COMMENT = re.compile(
@@ -179,6 +180,8 @@ BAD = (
     ('persist/x.c', '#include "net/net.h"'),
     ('device/x.c', '#include "queue/qinfo.h"'),
     ('device/x.h', '#include "mem/mr.h"'),
+    ('fault/x.c', '#include "lane/exec.h"'),
+    ('fault/x.c', '#include "net/net.h"'),
     ('mem/x.c', '#include "lane/exec.h"'),
     ('mem/x.h', '#include "net/net.h"'),
     ('queue/x.c', '#include "mem/mr.h"'),

@@ -437,6 +437,7 @@ enum cairn_objects {
 	CAIRN_OBJECT_TUNING,
 	CAIRN_OBJECT_PEER,
 	CAIRN_OBJECT_CQ,
+	CAIRN_OBJECT_FAULT,
 };
 
 /* The kernel takes eight methods of a driver for one object, not more. */
@@ -637,6 +638,78 @@ struct cairn_persist_done {
 };
 
 /* Output: struct cairn_device_caps, as much of it as the caller has room for. */
+/*
+ * Faults on demand: rules of a device, in their order; the first that hits counts. They
+ * need CAP_NET_ADMIN in the user namespace of the device's network namespace.
+ * ADD_FAULT: struct cairn_fault_rule. EINVAL: not a rule; ENOSPC: there are
+ * CAIRN_FAULT_RULES. LIST_FAULTS, out: struct cairn_fault_list, as much as there is room
+ * for. CLEAR_FAULTS removes all.
+ */
+enum cairn_fault_methods {
+	CAIRN_METHOD_ADD_FAULT = (1U << 12),
+	CAIRN_METHOD_LIST_FAULTS,
+	CAIRN_METHOD_CLEAR_FAULTS,
+};
+
+enum cairn_add_fault_attrs {
+	CAIRN_ATTR_ADD_FAULT_RULE = (1U << 12),
+};
+
+enum cairn_list_faults_attrs {
+	CAIRN_ATTR_LIST_FAULTS_OUT = (1U << 12),
+};
+
+#define CAIRN_FAULT_RULES	32
+
+enum cairn_fault_directions {
+	CAIRN_FAULT_SENT = 1,
+	CAIRN_FAULT_RECEIVED,
+};
+
+enum cairn_fault_acts {
+	CAIRN_FAULT_DROP = 1,
+	CAIRN_FAULT_DUPLICATE,
+	CAIRN_FAULT_CORRUPT,		/* a byte, for which the ICRC is wrong */
+	CAIRN_FAULT_CORRUPT_PAST_ICRC,	/* a byte of payload, with an ICRC that fits */
+	CAIRN_FAULT_DELAY,		/* by delay_us */
+	CAIRN_FAULT_REORDER,		/* swap with the next one of the queue pair */
+};
+
+#define CAIRN_FAULT_MAX_DELAY	10000000	/* microseconds */
+
+
+struct cairn_fault_rule {
+	__u8 direction;		/* enum cairn_fault_directions */
+	__u8 act;		/* enum cairn_fault_acts */
+	__u8 detail;		/* 0 */
+	__u8 reserved;
+	/* Packets that fit: all of these. */
+	__u32 qpn;		/* queue pair of this device; 0: any */
+	__u32 min_len;		/* bytes of payload */
+	__u32 max_len;
+	__aligned_u64 opcodes[4];	/* a bit for each opcode of the BTH; all 0: any */
+	/* All of these decide about those that fit; 0: any. */
+	__u32 nth;		/* this one, from 1 */
+	__u32 every;		/* multiples of it */
+	__u32 chance;		/* of 2^32 */
+	__u32 count;		/* the rule has ended after so many hits */
+	__aligned_u64 seed;	/* for chance */
+	__u32 delay_us;		/* CAIRN_FAULT_DELAY: 1..CAIRN_FAULT_MAX_DELAY; else 0 */
+	__u32 reserved2;
+};
+
+struct cairn_fault_state {
+	struct cairn_fault_rule rule;
+	__aligned_u64 seen;	/* packets that fit */
+	__aligned_u64 hits;
+};
+
+struct cairn_fault_list {
+	__u32 num;		/* of rules */
+	__u32 reserved;
+	struct cairn_fault_state rules[CAIRN_FAULT_RULES];
+};
+
 enum cairn_query_device_attrs {
 	CAIRN_ATTR_QUERY_DEVICE_CAPS = (1U << 12),
 };

@@ -21,6 +21,7 @@
 #include "engine/counters.h"
 #include "engine/quota.h"
 
+struct cairn_faults;
 struct cairn_mrcaches;
 
 struct cairn_stats {
@@ -72,6 +73,7 @@ struct cairn_nic {
 	struct net *net;
 	bool removed;			/* cairn_net_ops.remove was called */
 	bool readdressed;		/* an address was removed since the attach */
+	struct cairn_faults *faults;	/* fault/rules.h; NULL: there never was a rule */
 };
 
 static inline void cairn_nic_count(struct cairn_nic *nic,

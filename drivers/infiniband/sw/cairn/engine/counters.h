@@ -186,6 +186,8 @@
 	X(CNPS_SENT, cnps_sent, "congestion notifications sent")	\
 	X(CNPS_RECEIVED, cnps_received,					\
 	  "congestion notifications received")				\
+	X(FAULTS, faults,						\
+	  "times that a rule of cairn_fault was applied")		\
 	X(LANE_TURNS, lane_turns, "times a lane served a QP")		\
 	X(TIMER_TURNS, timer_turns, "QP sides run because their deadline came")
 

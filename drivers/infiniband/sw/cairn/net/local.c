@@ -4,6 +4,7 @@
 #include <net/addrconf.h>
 #include <net/xfrm.h>
 #include "compat/watched.h"
+#include "fault/rules.h"
 #include "lane/exec.h"
 #include "net/adjacent.h"
 #include "net/local.h"
@@ -115,7 +116,8 @@ static bool local_look(struct cairn_nic *nic, struct cairn_path *path,
 bool cairn_local_find(struct cairn_nic *nic, struct cairn_path *path,
 		      struct cairn_local *to)
 {
-	bool found = local_look(nic, path, to);
+	bool found = local_look(nic, path, to) &&
+		     !cairn_fault_between(nic, to->nic);
 
 	/* The cache line is written only when this changes. */
 	if (path->handed != found)

@@ -31,7 +31,9 @@
 #include "device/mcast.h"
 #include "device/mrcache.h"
 #include "engine/requester.h"
+#include "fault/rules.h"
 #include "lane/exec.h"
+#include "net/faulty.h"
 #include "net/net.h"
 #include "net/netdev.h"
 #include "net/rx.h"
@@ -89,6 +91,7 @@ struct rx_arrival {
 	bool group;		/* to a multicast address */
 	bool local;		/* handed over by a device of this host */
 	bool sure;		/* never left memory: ICRC is not checked */
+	bool again;		/* a copy that the fault rules have been applied to */
 	u32 sender;		/* QP that handed it over; 0: unknown */
 	u32 copies;		/* made for members of a group */
 	/* A ring: the QPs of the current packet and those behind it. */
@@ -118,7 +121,7 @@ static void rx_wire_lengths(struct rx_arrival *arrival, u32 len)
 /* Compute the ICRC of the headers, without the id, for the next packets. They
  * have @len bytes from BTH to ICRC.
  */
-static void rx_set_base(struct rx_arrival *arrival, u32 len)
+static __always_inline void rx_set_base(struct rx_arrival *arrival, u32 len)
 {
 	const u8 *udp = (const u8 *)&arrival->udp;
 
@@ -193,7 +196,8 @@ static bool rx_icrc_fits(struct rx_arrival *arrival, u16 id, u32 offset,
 	return cairn_icrc_finish(crc) == icrc;
 }
 
-static bool rx_verify(struct rx_arrival *arrival, u32 k, u32 offset, u32 len)
+static __always_inline bool rx_verify(struct rx_arrival *arrival, u32 k,
+				      u32 offset, u32 len)
 {
 	rx_set_base(arrival, len);
 	if (rx_icrc_fits(arrival, rx_id(arrival, k), offset, len))
@@ -450,6 +454,170 @@ static bool rx_continues(const struct rx_batch *batch,
 	       next->offset == batch->offset + batch->len;
 }
 
+static void rx_walk(struct rx_arrival *arrival);
+
+/* Receive a packet that rx_copy_packet() made. Consumes it. Below cairn_cpu_lock(), RCU
+ * read section.
+ */
+static void rx_again(struct cairn_nic *nic, struct sk_buff *skb)
+{
+	const struct cairn_rx_cb *cb = cairn_rx_cb(skb);
+	struct rx_arrival arrival = {
+		.nic = nic,
+		.skb = skb,
+		.offset = cb->offset,
+		.len = cb->len,
+		.stride = cb->stride,
+		.vlan = cb->vlan,
+		.ifindex = cb->ifindex,
+		.ipv6 = cb->ipv6,
+		.ce = cb->ce,
+		.local = true,
+		.sure = true,
+		.again = true,
+		.sender = cb->sender,
+	};
+
+	memcpy(arrival.ip.bytes, skb_network_header(skb),
+	       cb->ipv6 ? sizeof(arrival.ip.v6) : sizeof(arrival.ip.v4));
+	arrival.group = cb->ipv6 ? ipv6_addr_is_multicast(&arrival.ip.v6.daddr) :
+				   ipv4_is_multicast(arrival.ip.v4.daddr);
+	arrival.udp = *udp_hdr(skb);
+	rx_walk(&arrival);
+}
+
+/* Copy the packet of @len bytes at @offset, which has been checked, with the headers that
+ * it has on the wire. Return: NULL without memory.
+ */
+static struct sk_buff *rx_copy_packet(const struct rx_arrival *arrival,
+				      u32 offset, u32 len)
+{
+	u32 ip_len = arrival->ipv6 ? sizeof(struct ipv6hdr) :
+				     sizeof(struct iphdr);
+	u32 head = ip_len + sizeof(struct udphdr);
+	struct sk_buff *skb = alloc_skb(head + len, RX_CLONE_GFP);
+	struct udphdr udp = arrival->udp;
+
+	if (!skb)
+		return NULL;
+	udp.len = htons(sizeof(udp) + len);
+	skb_reset_network_header(skb);
+	skb_copy_bits(arrival->skb, skb_network_offset(arrival->skb),
+		      skb_put(skb, ip_len), ip_len);
+	skb_set_transport_header(skb, ip_len);
+	skb_put_data(skb, &udp, sizeof(udp));
+	if (arrival->ipv6) {
+		ipv6_hdr(skb)->payload_len = udp.len;
+	} else {
+		ip_hdr(skb)->tot_len = htons(head + len);
+		ip_send_check(ip_hdr(skb));
+	}
+	skb_copy_bits(arrival->skb, offset, skb_put(skb, len), len);
+	*cairn_rx_cb(skb) = (struct cairn_rx_cb){
+		.offset = head,
+		.len = len,
+		.stride = len,
+		.vlan = arrival->vlan,
+		.ifindex = arrival->ifindex,
+		.ipv6 = arrival->ipv6,
+		.ce = arrival->ce,
+		.sender = arrival->sender,
+	};
+	return skb;
+}
+
+/* The copy of @pkt goes on: at once, or when its delay is over. Behind it go those that
+ * waited for it, if it has met no rule. Consumes @skb.
+ */
+static void rx_pass_copy(struct cairn_nic *nic, struct sk_buff *skb,
+			 const struct cairn_pkt *pkt,
+			 const struct cairn_fault_hit *hit)
+{
+	const struct cairn_delay_place place = {
+		.go = rx_again,
+		.qpn = pkt->qpn,
+		.direction = CAIRN_FAULT_RECEIVED,
+	};
+	struct cairn_delays *delays = cairn_fault_delays(nic);
+
+	if (hit->act == CAIRN_FAULT_CORRUPT_PAST_ICRC)
+		cairn_faulty_flip(skb, pkt->payload_len);
+	if ((hit->act == CAIRN_FAULT_DELAY || hit->act == CAIRN_FAULT_REORDER) &&
+	    cairn_delay_hold(delays, skb, &place, hit->delay_us))
+		return;
+	rx_again(nic, skb);
+	if (!hit->act)
+		cairn_delay_passed(delays, &place);
+}
+
+/* Apply the device's fault rules to @pkt, which has been checked and has @len bytes at
+ * @offset. A CRC finds each change of one byte, so the packet is dropped instead of
+ * changed.
+ */
+static void rx_meet_faults(const struct rx_arrival *arrival,
+			   const struct cairn_pkt *pkt, u32 offset, u32 len)
+{
+	const struct cairn_match_packet met = {
+		.qpn = pkt->qpn,
+		.len = pkt->payload_len,
+		.opcode = pkt->opcode,
+		.direction = CAIRN_FAULT_RECEIVED,
+	};
+	struct cairn_fault_hit hit = cairn_fault_meet(arrival->nic, &met);
+	u32 copies = hit.act == CAIRN_FAULT_DUPLICATE ? 2 : 1;
+	struct sk_buff *skb;
+
+	if (hit.act == CAIRN_FAULT_DROP)
+		return;
+	if (hit.act == CAIRN_FAULT_CORRUPT) {
+		cairn_nic_count(arrival->nic, CAIRN_CTR_RX_ICRC_ERRORS, 1);
+		return;
+	}
+	for (; copies; copies--) {
+		skb = rx_copy_packet(arrival, offset, len);
+		if (skb)
+			rx_pass_copy(arrival->nic, skb, pkt, &hit);
+	}
+}
+
+/* Check packet @k of an skb whose device has fault rules. Return: as rx_check_packet(). */
+static bool rx_check_faulty(struct rx_arrival *arrival, u32 k, u32 offset,
+			    u32 len, struct cairn_pkt *pkt)
+{
+	u8 hdr[CAIRN_MAX_HDR];
+
+	if (skb_copy_bits(arrival->skb, offset, hdr,
+			  min_t(u32, len, sizeof(hdr))) ||
+	    cairn_pkt_parse(pkt, hdr, len)) {
+		cairn_nic_count(arrival->nic, CAIRN_CTR_RX_MALFORMED, 1);
+		return false;
+	}
+	if (!arrival->sure && !rx_verify(arrival, k, offset, len)) {
+		cairn_nic_count(arrival->nic, CAIRN_CTR_RX_ICRC_ERRORS, 1);
+		return false;
+	}
+	if (!arrival->local) {
+		cairn_nic_count(arrival->nic, CAIRN_CTR_RX_PACKETS, 1);
+		cairn_nic_count(arrival->nic, CAIRN_CTR_RX_BYTES, pkt->payload_len);
+	}
+	return true;
+}
+
+/* rx_walk() for a device with fault rules: each packet is received as a copy. */
+static noinline void rx_walk_faulty(struct rx_arrival *arrival)
+{
+	u32 k, done, len, offset;
+	struct cairn_pkt pkt;
+
+	for (k = 0, done = 0; done < arrival->len; k++, done += len) {
+		len = min(arrival->stride, arrival->len - done);
+		offset = arrival->offset + done;
+		if (rx_check_faulty(arrival, k, offset, len, &pkt))
+			rx_meet_faults(arrival, &pkt, offset, len);
+	}
+	consume_skb(arrival->skb);
+}
+
 /* Check and deliver all packets of an skb. Consumes the skb. */
 static void rx_walk(struct rx_arrival *arrival)
 {
@@ -458,6 +626,10 @@ static void rx_walk(struct rx_arrival *arrival)
 	struct rx_batch batch = {};
 	u32 k, done, len;
 
+	if (cairn_fault_on(arrival->nic) && !arrival->again) {
+		rx_walk_faulty(arrival);
+		return;
+	}
 	for (k = 0, done = 0; done < arrival->len; k++, done += len) {
 		struct rx_batch next = {
 			.offset = arrival->offset + done,

@@ -9,6 +9,8 @@
 #include <net/ip6_route.h>
 #include <net/ipv6.h>
 #include <net/route.h>
+#include "fault/rules.h"
+#include "net/faulty.h"
 #include "net/frame.h"
 #include "net/local.h"
 #include "net/plug.h"
@@ -29,7 +31,8 @@ u32 cairn_net_flow_hash(__be32 saddr, __be32 daddr, __be16 sport)
  * queues its packets could overtake each other. A receiver on this host
  * recognizes packets of a cairn device by the hash (rx_never_left()).
  */
-static void tx_pin_flow(struct sk_buff *skb, const struct cairn_path *path)
+static __always_inline void tx_pin_flow(struct sk_buff *skb,
+					const struct cairn_path *path)
 {
 	u32 hash = cairn_net_flow_hash(path->saddr.s6_addr32[3],
 				       path->daddr.s6_addr32[3], path->sport);
@@ -40,6 +43,47 @@ static void tx_pin_flow(struct sk_buff *skb, const struct cairn_path *path)
 #endif
 }
 
+static __always_inline void tx_direct(struct sk_buff *skb,
+				      const struct cairn_path *path,
+				      struct dst_entry *dst)
+{
+	skb->protocol = path->ipv6 ? htons(ETH_P_IPV6) : htons(ETH_P_IP);
+	skb_dst_set_noref(skb, dst);
+	skb->dev = dst->dev;
+	skb->priority = rt_tos2priority(path->tos);
+	tx_pin_flow(skb, path);
+	cairn_net_settle();
+}
+
+void cairn_net_tx_keep(struct sk_buff *skb, const struct cairn_path *path,
+		       struct dst_entry *dst)
+{
+	tx_direct(skb, path, dst);
+	if (!skb_dst_force(skb))
+		skb_dst_drop(skb);
+	/* The route keeps its netdev, or changes it. */
+	skb->dev = NULL;
+}
+
+bool cairn_net_tx_kept(struct cairn_nic *nic, struct sk_buff *skb)
+{
+	struct dst_entry *dst = skb_dst(skb);
+	int err;
+
+	if (!dst) {
+		kfree_skb(skb);
+		return false;
+	}
+	skb->dev = dst->dev;
+#if IS_ENABLED(CONFIG_IPV6)
+	if (skb->protocol == htons(ETH_P_IPV6))
+		err = ip6_local_out(nic->net, NULL, skb);
+	else
+#endif
+		err = ip_local_out(nic->net, NULL, skb);
+	return !net_xmit_eval(err);
+}
+
 bool cairn_net_tx_send(struct cairn_nic *nic, struct cairn_frame *frame,
 		       const struct cairn_path *path, struct dst_entry *dst)
 {
@@ -47,12 +91,7 @@ bool cairn_net_tx_send(struct cairn_nic *nic, struct cairn_frame *frame,
 	struct sk_buff *skb = frame->skb;
 	int err;
 
-	skb->protocol = path->ipv6 ? htons(ETH_P_IPV6) : htons(ETH_P_IP);
-	skb_dst_set_noref(skb, dst);
-	skb->dev = dst->dev;
-	skb->priority = rt_tos2priority(path->tos);
-	tx_pin_flow(skb, path);
-	cairn_net_settle();
+	tx_direct(skb, path, dst);
 #if IS_ENABLED(CONFIG_IPV6)
 	if (path->ipv6)
 		err = ip6_local_out(net, NULL, skb);
@@ -217,6 +256,8 @@ u32 cairn_net_xmit(struct cairn_nic *nic, struct cairn_path *path,
 		return tx_local_send(nic, path, packets, &to);
 	if (!cairn_local_admits(nic, path, train))
 		return train->count;
+	if (cairn_fault_on(nic))
+		return cairn_faulty_xmit(nic, path, packets);
 	cairn_frame_measure(&frame, path, train);
 	open = cairn_plug_join(nic, path, train, &frame);
 	return open ? cairn_plug_fill(open, packets, &frame) :

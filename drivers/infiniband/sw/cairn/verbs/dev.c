@@ -19,6 +19,7 @@
 #include "compat/name_assign.h"
 #include "device/mcast.h"
 #include "device/mrcache.h"
+#include "fault/rules.h"
 #include "mem/advise.h"
 #include "mem/dereg_async.h"
 #include "mem/key.h"
@@ -30,6 +31,7 @@
 #include "verbs/cq_wait.h"
 #include "verbs/dev.h"
 #include "verbs/doorbell.h"
+#include "verbs/fault.h"
 #include "verbs/host_flush.h"
 #include "verbs/limits.h"
 #include "verbs/link.h"
@@ -187,11 +189,13 @@ static void dev_dealloc(struct ib_device *ibdev)
 {
 	struct cairn_dev *dev = to_cairn_dev(ibdev);
 
+	cairn_fault_stop(&dev->nic);
 	if (dev->attached) {
 		/* Wait for RCU callbacks that release the routes of address handles. */
 		rcu_barrier();
 		dev_net_layer->detach(&dev->nic);
 	}
+	cairn_fault_free(&dev->nic);
 	WARN_ON(!xa_empty(&dev->nic.qps));
 	xa_destroy(&dev->nic.qps);
 	cairn_table_exit(&dev->nic.qp_table);
@@ -217,6 +221,7 @@ static const struct uapi_definition dev_uapi_defs[] = {
 	UAPI_DEF_CHAIN(cairn_rate_defs),
 	UAPI_DEF_CHAIN(cairn_peer_defs),
 	UAPI_DEF_CHAIN(cairn_cq_wait_defs),
+	UAPI_DEF_CHAIN(cairn_fault_defs),
 	{},
 };
 

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * Packets of a device that wait: for a time, or until the next one of their queue pair
+ * has passed, but not longer than CAIRN_DELAY_SWAP_US. They are copies, as in a network,
+ * so their queue pair may end meanwhile. They end with the device.
+ */
+#ifndef CAIRN_FAULT_DELAY_H
+#define CAIRN_FAULT_DELAY_H
+
+#include <linux/hrtimer.h>
+#include <linux/list.h>
+#include <linux/skbuff.h>
+#include <linux/spinlock.h>
+
+struct cairn_nic;
+
+#define CAIRN_DELAY_PACKETS	256	/* of one device */
+#define CAIRN_DELAY_SWAP_US	100000
+
+/* Sends or receives a packet that has waited. Below cairn_cpu_lock(), RCU read section. */
+typedef void (*cairn_delay_fn)(struct cairn_nic *nic, struct sk_buff *skb);
+
+struct cairn_delays {
+	struct cairn_nic *nic;
+	spinlock_t lock;		/* BH off */
+	struct list_head held;		/* by due time */
+	u32 num;
+	u32 swaps;			/* of them: wait for the next packet */
+	struct hrtimer timer;
+};
+
+/* Where a packet goes on. */
+struct cairn_delay_place {
+	cairn_delay_fn go;
+	u32 qpn;
+	u8 direction;			/* enum cairn_fault_directions */
+};
+
+void cairn_delay_init(struct cairn_delays *delays, struct cairn_nic *nic);
+
+/**
+ * cairn_delay_hold() - keep a packet for a time
+ * @delays: of the device
+ * @skb: the packet; has references to all that it needs
+ * @place: where it goes on
+ * @us: microseconds; 0: until cairn_delay_passed() for its place
+ *
+ * Context: below cairn_cpu_lock().
+ * Return: false without room or memory: the caller still has the packet.
+ */
+bool cairn_delay_hold(struct cairn_delays *delays, struct sk_buff *skb,
+		      const struct cairn_delay_place *place, u32 us);
+
+/* Does a packet wait for the next one at this place? Below cairn_cpu_lock(). */
+bool cairn_delay_waits(struct cairn_delays *delays,
+		       const struct cairn_delay_place *place);
+
+/* A packet has passed this place: those that waited for it go on. Below
+ * cairn_cpu_lock(), RCU read section.
+ */
+void cairn_delay_passed(struct cairn_delays *delays,
+			const struct cairn_delay_place *place);
+
+/* Free all that wait now; no timer runs afterwards. Process context, sleeps. */
+void cairn_delay_stop(struct cairn_delays *delays);
+
+#endif

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * Does a fault rule hit a packet? Plain C: the same code runs in host tests. A rule has
+ * a random state of its own, so the same seed and the same packets give the same hits.
+ */
+#ifndef CAIRN_FAULT_MATCH_H
+#define CAIRN_FAULT_MATCH_H
+
+#include <linux/types.h>
+#include <rdma/cairn-abi.h>
+
+/* All that a rule can look at. */
+struct cairn_match_packet {
+	u32 qpn;	/* of the queue pair of this device */
+	u32 len;	/* bytes of payload */
+	u8 opcode;	/* of the BTH */
+	u8 direction;	/* enum cairn_fault_directions */
+};
+
+/* A rule and its state. */
+struct cairn_match {
+	struct cairn_fault_rule rule;
+	u64 random;
+	u64 seen;	/* packets that fit the rule's filter */
+	u64 hits;	/* those of them that it was applied to */
+};
+
+/* Return: 0, or -EINVAL: a value out of its range, or a reserved field that is not 0. */
+int cairn_match_check(const struct cairn_fault_rule *rule);
+
+/* Begin with a rule that has been checked. */
+void cairn_match_init(struct cairn_match *match,
+		      const struct cairn_fault_rule *rule);
+
+/* Count the packet if it fits. Return: is the rule to be applied to it? The caller
+ * serialises calls.
+ */
+bool cairn_match_hit(struct cairn_match *match,
+		     const struct cairn_match_packet *pkt);
+
+#endif
