@@ -218,6 +218,26 @@ int cairndv_set_capture(struct ibv_context *context,
 			enum cairndv_capture mode);
 
 /*
+ * Faults on demand: rules by which the device loses, damages or delays packets. They need
+ * CAP_NET_ADMIN in the device's network namespace. cairn_fault(8) has their grammar.
+ */
+#define CAIRNDV_FAULT_TEXT	512	/* bytes, with NUL */
+#define CAIRNDV_FAULT_RULES	32
+
+struct cairndv_fault {
+	uint64_t seen;		/* packets that fit the rule */
+	uint64_t hits;		/* those of them that it was applied to */
+	char rule[CAIRNDV_FAULT_TEXT];
+};
+
+/* Return: 0; EINVAL: not a rule; ENOSPC: there are CAIRNDV_FAULT_RULES; EPERM. */
+int cairndv_fault_add(struct ibv_context *context, const char *rule);
+int cairndv_fault_clear(struct ibv_context *context);
+/* @num: in: room at @faults; out: rules of the device. */
+int cairndv_fault_list(struct ibv_context *context, struct cairndv_fault *faults,
+		       unsigned int *num);
+
+/*
  * For the access argument of ibv_reg_mr(), with IBV_ACCESS_REMOTE_WRITE and
  * IBV_ACCESS_LOCAL_WRITE. No other provider's driver accepts these bits.
  */

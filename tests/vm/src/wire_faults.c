@@ -1,0 +1,415 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Faults on demand: each act of a rule, and its effect on a program.
+ *
+ * wire_faults [POINT]: both devices. "wire_faults hold": leave packets waiting and end.
+ */
+#include <infiniband/cairndv.h>
+#include <rdma/cairn-abi.h>
+#include <rdma/rdma_user_ioctl_cmds.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include "vt.h"
+#include "vt_test.h"
+
+#define LONG	vt_ms(20000)
+#define LEN	256
+#define RUN	64	/* messages whose fate is compared */
+
+static struct vt_dev dev_a, dev_b;
+static struct vt_end end_a, end_b;
+
+static void faults_connect(enum ibv_qp_type type, struct vt_dev *to)
+{
+	struct vt_opts opts = VT_OPTS;
+
+	opts.type = type;
+	opts.timeout = 14;
+	opts.retry_cnt = 3;
+	must(!vt_end_create(&end_a, &dev_a, &opts, 4 * LEN));
+	must(!vt_end_create(&end_b, to, &opts, 4 * LEN));
+	must(!vt_connect(&end_a, &end_b));
+}
+
+static void faults_begin(void)
+{
+	faults_connect(IBV_QPT_RC, &dev_b);
+}
+
+static void faults_end(void)
+{
+	must(!cairndv_fault_clear(dev_a.ctx) && !cairndv_fault_clear(dev_b.ctx));
+	vt_end_destroy(&end_a);
+	vt_end_destroy(&end_b);
+}
+
+static void faults_rule(struct vt_dev *dev, const char *rule)
+{
+	int err = cairndv_fault_add(dev->ctx, rule);
+
+	if (err)
+		ktap_fail("%s: %s", rule, strerror(err));
+}
+
+static u64 faults_hits(struct vt_dev *dev)
+{
+	struct cairndv_fault list[CAIRNDV_FAULT_RULES];
+	unsigned int num = CAIRNDV_FAULT_RULES;
+	u64 hits = 0;
+
+	must(!cairndv_fault_list(dev->ctx, list, &num));
+	for (unsigned int i = 0; i < num; i++)
+		hits += list[i].hits;
+	return hits;
+}
+
+static int faults_post_recv(size_t at)
+{
+	struct ibv_sge sge = { (uintptr_t)end_b.buf + at, LEN, end_b.mr->lkey };
+	struct ibv_recv_wr wr = { .wr_id = at, .sg_list = &sge, .num_sge = 1 }, *bad;
+
+	return ibv_post_recv(end_b.qp, &wr, &bad);
+}
+
+static int faults_post_send(size_t at, u32 imm)
+{
+	struct ibv_sge sge = { (uintptr_t)end_a.buf + at, LEN, end_a.mr->lkey };
+	struct ibv_send_wr wr = {
+		.wr_id = at, .sg_list = &sge, .num_sge = 1,
+		.opcode = IBV_WR_SEND_WITH_IMM, .send_flags = IBV_SEND_SIGNALED,
+		.imm_data = imm,
+	}, *bad;
+
+	return ibv_post_send(end_a.qp, &wr, &bad);
+}
+
+static enum ibv_wc_status faults_status(struct ibv_cq *cq)
+{
+	struct ibv_wc wc;
+
+	must(!vt_poll(cq, &wc, 1, LONG));
+	return wc.status;
+}
+
+/* One message from a to b. Return: the status of the send. */
+static enum ibv_wc_status faults_message(void)
+{
+	enum ibv_wc_status status;
+
+	vt_fill(end_a.buf, LEN, 1);
+	memset(end_b.buf, 0, LEN);
+	must(!faults_post_recv(0) && !faults_post_send(0, 1));
+	status = faults_status(end_a.scq);
+	if (status == IBV_WC_SUCCESS)
+		ktap_eq(faults_status(end_b.rcq), IBV_WC_SUCCESS);
+	return status;
+}
+
+static void faults_arrives(void)
+{
+	ktap_eq(faults_message(), IBV_WC_SUCCESS);
+	ktap_eq(vt_check(end_b.buf, LEN, 1), -1);
+}
+
+static void a_lost_request_is_sent_again(void)
+{
+	u64 again = vt_counter(&dev_a, "retransmits"), faults = vt_counter(&dev_a, "faults");
+
+	faults_begin();
+	faults_rule(&dev_a, "sent:opcode=SEND_ONLY_IMM,nth=1");
+	faults_arrives();
+	ktap_eq(faults_hits(&dev_a), 1);
+	ktap_eq(vt_counter(&dev_a, "faults"), faults + 1);
+	ktap_ok(vt_counter(&dev_a, "retransmits") > again);
+	must(!cairndv_fault_clear(dev_a.ctx));
+	faults_rule(&dev_b, "received:opcode=SEND_ONLY_IMM,count=1");
+	faults_arrives();
+	ktap_eq(faults_hits(&dev_b), 1);
+	faults_end();
+}
+
+static void a_lost_answer_is_given_again(void)
+{
+	u64 twice = vt_counter(&dev_b, "duplicate_request");
+
+	faults_begin();
+	faults_rule(&dev_b, "sent:opcode=ACK,nth=1");
+	faults_arrives();
+	ktap_eq(faults_hits(&dev_b), 1);
+	ktap_ok(vt_counter(&dev_b, "duplicate_request") > twice);
+	faults_end();
+}
+
+static void no_answer_ends_the_connection(void)
+{
+	u64 ended = vt_counter(&dev_a, "retry_exceeded");
+
+	faults_begin();
+	faults_rule(&dev_a, "sent:opcode=SEND_ONLY_IMM");
+	ktap_eq(faults_message(), IBV_WC_RETRY_EXC_ERR);
+	ktap_eq(vt_counter(&dev_a, "retry_exceeded"), ended + 1);
+	faults_end();
+}
+
+static void duplicates_are_seen_once(void)
+{
+	u64 twice = vt_counter(&dev_b, "duplicate_request");
+
+	faults_begin();
+	faults_rule(&dev_a, "sent:opcode=SEND_ONLY_IMM,act=duplicate");
+	faults_arrives();
+	ktap_ok(vt_counter_reaches(&dev_b, "duplicate_request", twice + 1) > twice);
+	must(!cairndv_fault_clear(dev_a.ctx));
+	twice = vt_counter(&dev_b, "duplicate_request");
+	faults_rule(&dev_b, "received:opcode=SEND_ONLY_IMM,act=duplicate");
+	faults_arrives();
+	ktap_ok(vt_counter_reaches(&dev_b, "duplicate_request", twice + 1) > twice);
+	faults_end();
+}
+
+static void the_icrc_finds_a_changed_byte(void)
+{
+	u64 errors = vt_counter(&dev_b, "rx_icrc_errors");
+
+	faults_begin();
+	faults_rule(&dev_a, "sent:opcode=SEND_ONLY_IMM,act=corrupt,count=1");
+	faults_arrives();
+	ktap_eq(vt_counter(&dev_b, "rx_icrc_errors"), errors + 1);
+	faults_rule(&dev_b, "received:opcode=SEND_ONLY_IMM,act=corrupt,count=1");
+	faults_arrives();
+	ktap_eq(vt_counter(&dev_b, "rx_icrc_errors"), errors + 2);
+	faults_end();
+}
+
+static void a_byte_changed_past_the_icrc_arrives(void)
+{
+	u64 errors = vt_counter(&dev_b, "rx_icrc_errors");
+
+	faults_begin();
+	faults_rule(&dev_a, "sent:size=256,act=corrupt-past-icrc,count=1");
+	ktap_eq(faults_message(), IBV_WC_SUCCESS);
+	ktap_eq(vt_check(end_b.buf, LEN, 1), LEN - 1);
+	faults_rule(&dev_b, "received:size=1-,act=corrupt-past-icrc,count=1");
+	ktap_eq(faults_message(), IBV_WC_SUCCESS);
+	ktap_eq(vt_check(end_b.buf, LEN, 1), LEN - 1);
+	ktap_eq(vt_counter(&dev_b, "rx_icrc_errors"), errors);
+	faults_arrives();
+	faults_end();
+}
+
+static void a_delay_is_waited_for(void)
+{
+	u64 begin;
+
+	faults_begin();
+	faults_rule(&dev_a, "sent:opcode=SEND_ONLY_IMM,act=delay,time=30ms");
+	begin = vt_now_ms();
+	faults_arrives();
+	ktap_ok(vt_now_ms() - begin >= 29);
+	must(!cairndv_fault_clear(dev_a.ctx));
+	faults_rule(&dev_b, "received:opcode=SEND_ONLY_IMM,act=delay,time=30ms");
+	begin = vt_now_ms();
+	faults_arrives();
+	ktap_ok(vt_now_ms() - begin >= 29);
+	faults_end();
+}
+
+/* Bit i: message i has arrived. */
+static u64 faults_fates(const char *rule)
+{
+	struct ibv_wc wc;
+	u64 fates = 0;
+
+	faults_connect(IBV_QPT_UC, &dev_b);
+	faults_rule(&dev_a, rule);
+	for (u32 i = 0; i < RUN; i++)
+		must(!faults_post_recv(0));
+	for (u32 i = 0; i < RUN; i++) {
+		must(!faults_post_send(0, i));
+		ktap_eq(faults_status(end_a.scq), IBV_WC_SUCCESS);
+	}
+	while (!vt_poll(end_b.rcq, &wc, 1, 300))
+		fates |= 1ull << wc.imm_data;
+	ktap_eq(__builtin_popcountll(fates), RUN - faults_hits(&dev_a));
+	faults_end();
+	return fates;
+}
+
+static void the_same_seed_gives_the_same_run(void)
+{
+	u64 first = faults_fates("sent:chance=0.5,seed=7");
+
+	ktap_ok(first && ~first);
+	ktap_eq(faults_fates("sent:chance=0.5,seed=7"), first);
+	ktap_ok(faults_fates("sent:chance=0.5,seed=8") != first);
+}
+
+static void packets_to_itself_meet_rules(void)
+{
+	u64 handed = vt_counter(&dev_a, "loopback_packets");
+
+	faults_connect(IBV_QPT_RC, &dev_a);
+	faults_arrives();
+	ktap_ok(vt_counter(&dev_a, "loopback_packets") > handed);
+	handed = vt_counter(&dev_a, "loopback_packets");
+	faults_rule(&dev_a, "received:opcode=SEND_ONLY_IMM,nth=1");
+	faults_rule(&dev_a, "sent:opcode=ACK,nth=1");
+	faults_arrives();
+	ktap_eq(faults_hits(&dev_a), 2);
+	ktap_eq(vt_counter(&dev_a, "loopback_packets"), handed);
+	must(!cairndv_fault_clear(dev_a.ctx));
+	faults_arrives();
+	ktap_ok(vt_counter(&dev_a, "loopback_packets") > handed);
+	faults_end();
+}
+
+static void others_meet_no_rule(void)
+{
+	u64 faults = vt_counter(&dev_b, "faults");
+	char rule[64];
+
+	faults_begin();
+	snprintf(rule, sizeof(rule), "sent:qp=%u", end_a.qp->qp_num + 1);
+	faults_rule(&dev_a, rule);
+	faults_arrives();
+	ktap_eq(faults_hits(&dev_a), 0);
+	ktap_eq(faults_hits(&dev_b), 0);
+	ktap_eq(vt_counter(&dev_b, "faults"), faults);
+	faults_end();
+}
+
+static void a_large_message_meets_rules(void)
+{
+	struct ibv_send_wr wr = {
+		.num_sge = 1, .opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED,
+	}, *bad;
+	struct vt_opts opts = VT_OPTS;
+	size_t len = 1 << 20;
+	struct ibv_sge sge;
+
+	opts.timeout = 14;
+	must(!vt_end_create(&end_a, &dev_a, &opts, len));
+	must(!vt_end_create(&end_b, &dev_b, &opts, len));
+	must(!vt_connect(&end_a, &end_b));
+	faults_rule(&dev_a, "sent:chance=0.02,seed=3");
+	faults_rule(&dev_a, "sent:chance=0.02,seed=4,act=duplicate");
+	faults_rule(&dev_b, "received:chance=0.02,seed=5,act=reorder");
+	faults_rule(&dev_b, "received:chance=0.02,seed=6,act=delay,time=2ms");
+	faults_rule(&dev_b, "received:chance=0.02,seed=7,act=corrupt");
+	vt_fill(end_a.buf, len, 9);
+	sge = (struct ibv_sge){ (uintptr_t)end_a.buf, (u32)len, end_a.mr->lkey };
+	wr.sg_list = &sge;
+	wr.wr.rdma.remote_addr = (uintptr_t)end_b.buf;
+	wr.wr.rdma.rkey = end_b.mr->rkey;
+	must(!ibv_post_send(end_a.qp, &wr, &bad));
+	ktap_eq(faults_status(end_a.scq), IBV_WC_SUCCESS);
+	ktap_eq(vt_check(end_b.buf, len, 9), -1);
+	ktap_ok(faults_hits(&dev_a) && faults_hits(&dev_b));
+	faults_end();
+}
+
+static void wrong_rules_are_refused(void)
+{
+	static const char *const wrong[] = {
+		"", "Sent", "sent:act=", "sent:act=lose", "sent:qp=0", "sent:qp=16777216",
+		"sent:nth=0", "sent:every=-1", "sent:chance=0", "sent:chance=1.5", "sent:chance=x",
+		"sent:opcode=", "sent:opcode=SENT", "sent:size=2-1", "sent:time=1ms",
+		"sent:act=delay", "sent:act=delay,time=11s", "sent:act=delay,time=1h",
+		"sent:act=drop drop", "received:seed=-1", "sent:nonsense=1",
+	};
+
+	for (unsigned int i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		ktap_eq(cairndv_fault_add(dev_a.ctx, wrong[i]), EINVAL);
+	for (unsigned int i = 0; i < CAIRNDV_FAULT_RULES; i++)
+		faults_rule(&dev_a, "sent:qp=1,opcode=ACK+SEND,nth=1,every=2,count=3,size=5-6");
+	ktap_eq(cairndv_fault_add(dev_a.ctx, "sent"), ENOSPC);
+	must(!cairndv_fault_clear(dev_a.ctx));
+}
+
+/* Rules of random bytes, not by the library. */
+static int faults_add_raw(const struct cairn_fault_rule *rule)
+{
+	struct {
+		struct ib_uverbs_ioctl_hdr hdr;
+		struct ib_uverbs_attr attr;
+	} msg = {
+		.hdr = {
+			.length = sizeof(msg), .object_id = CAIRN_OBJECT_FAULT,
+			.method_id = CAIRN_METHOD_ADD_FAULT, .num_attrs = 1,
+			.driver_id = CAIRN_DRIVER_ID,
+		},
+		.attr = {
+			.attr_id = CAIRN_ATTR_ADD_FAULT_RULE, .len = sizeof(*rule),
+			.flags = UVERBS_ATTR_F_MANDATORY, .data = (uintptr_t)rule,
+		},
+	};
+
+	return ioctl(dev_a.ctx->cmd_fd, RDMA_VERBS_IOCTL, &msg) ? errno : 0;
+}
+
+static void random_rules_are_refused(void)
+{
+	unsigned int taken = 0, refused = 0;
+
+	for (unsigned int i = 0; i < 3000; i++) {
+		struct cairn_fault_rule rule = {};
+		u8 *bytes = (u8 *)&rule;
+		int err;
+
+		for (size_t k = 0; k < sizeof(rule); k++)
+			bytes[k] = ktap_rand_below(8) ? 0 : (u8)ktap_rand_below(256);
+		rule.direction = (u8)ktap_rand_below(4);
+		rule.act = (u8)ktap_rand_below(8);
+		err = faults_add_raw(&rule);
+		taken += !err;
+		refused += err == EINVAL;
+		if (err && err != EINVAL && err != ENOSPC)
+			ktap_fail("errno %d", err);
+		if (err == ENOSPC)
+			must(!cairndv_fault_clear(dev_a.ctx));
+	}
+	ktap_ok(taken && refused);
+	must(!cairndv_fault_clear(dev_a.ctx));
+}
+
+#define TESTS(X)				\
+	X(a_lost_request_is_sent_again)		\
+	X(a_lost_answer_is_given_again)		\
+	X(no_answer_ends_the_connection)	\
+	X(duplicates_are_seen_once)		\
+	X(the_icrc_finds_a_changed_byte)	\
+	X(a_byte_changed_past_the_icrc_arrives)	\
+	X(a_delay_is_waited_for)		\
+	X(the_same_seed_gives_the_same_run)	\
+	X(packets_to_itself_meet_rules)		\
+	X(others_meet_no_rule)			\
+	X(a_large_message_meets_rules)		\
+	X(wrong_rules_are_refused)		\
+	X(random_rules_are_refused)
+VT_TESTS(TESTS)
+
+/* Requests wait at a, answers at b, until the devices end. */
+static int faults_hold(void)
+{
+	int err = vt_open_both(&dev_a, &dev_b, VT_IPV4) ? 0 : EIO;
+	struct vt_opts opts = VT_OPTS;
+
+	opts.type = IBV_QPT_UC;
+	err = err ? err : vt_end_create(&end_a, &dev_a, &opts, 4 * LEN);
+	err = err ? err : vt_end_create(&end_b, &dev_b, &opts, 4 * LEN);
+	err = err ? err : vt_connect(&end_a, &end_b);
+	err = err ? err : cairndv_fault_add(dev_a.ctx, "sent:act=delay,time=10s,every=2");
+	err = err ? err : cairndv_fault_add(dev_b.ctx, "received:act=delay,time=10s");
+	for (int i = 0; i < 32 && !err; i++)
+		err = faults_post_send(0, 0);
+	for (int i = 0; i < 32 && !err; i++)
+		err = faults_status(end_a.scq);
+	return err ? vt_err("hold: %s", strerror(err)) : 0;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc > 1 && !strcmp(argv[1], "hold"))
+		return faults_hold() != 0;
+	return vt_run_on(&dev_a, &dev_b, VT_IPV4, argc > 1 ? argv[1] : NULL);
+}

@@ -1,0 +1,53 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+# topology: pair
+# timeout: 300
+# kernels: 6.1 6.12
+# boot: shared
+#
+# Faults on demand (cairn_fault): each act and its effect, rights, and devices that end
+# while packets wait.
+
+# shellcheck source=tests/vm/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+RUN_TIMEOUT=$((200 * ${CAIRN_TIMEOUT_SCALE:-1}))
+points wire_faults
+
+# --- the program -----------------------------------------------------------------------
+
+run_ok "rules are added" cairn_fault "$DEV_A" add sent:opcode=ACK,every=3 \
+	received:qp=77,size=1-4096,act=delay,time=5ms
+run_ok "... and listed" cairn_fault "$DEV_A" list
+expect "... as they are" "$(output | head -n 1)" "sent:act=drop,opcode=ACK,every=3 hits=0 seen=0"
+expect "... in their order" "$(output | sed -n 2p)" \
+	"received:act=delay,time=5000us,qp=77,size=1-4096 hits=0 seen=0"
+run_ok "the other device" cairn_fault "$DEV_B" list
+expect "... has none" "$(output)" ""
+run_fail "a wrong rule" cairn_fault "$DEV_A" add sent:act=nonsense
+expect "... is named" "$(output)" "cairn_fault: sent:act=nonsense: Invalid argument"
+
+# --- rights ----------------------------------------------------------------------------
+
+chmod 666 /dev/infiniband/uverbs*
+as_nobody() { setpriv --reuid 65534 --regid 65534 --clear-groups "$@"; }
+for what in "add sent" list clear; do
+	# shellcheck disable=SC2086
+	run_fail "a user: $what" as_nobody cairn_fault "$DEV_A" $what
+	expect "... for want of rights" "$(output | grep -c 'not permitted')" 1
+done
+run_fail "nor does root of a user namespace" as_nobody unshare -Urn cairn_fault "$DEV_A" add sent
+expect "the rules are those of before" "$(cairn_fault "$DEV_A" list | wc -l)" 2
+run_ok "they are removed" cairn_fault "$DEV_A" clear
+expect "... all" "$(cairn_fault "$DEV_A" list)" ""
+
+# --- devices that end ------------------------------------------------------------------
+
+run_ok "packets wait" wire_faults hold
+rdma link delete "$DEV_A"
+rdma link delete "$DEV_B"
+device_gone() { [ ! -e "/sys/class/infiniband/$DEV_A" ] && [ ! -e "/sys/class/infiniband/$DEV_B" ]; }
+run_ok "... while their devices go" wait_for 30 device_gone
+run_ok "... and come again" links_again
+expect "without rules" "$(cairn_fault "$DEV_A" list)$(cairn_fault "$DEV_B" list)" ""
+run_ok "traffic" verbs_verify -n 30

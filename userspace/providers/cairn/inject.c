@@ -1,0 +1,399 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Fault rules of a device, as lines of text: cairndv_fault_add(3). */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <errno.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dv.h"
+#include "method.h"
+
+#define INJECT_QPN_MAX	0xffffffu
+#define INJECT_LEN_ANY	0xffffffffu
+
+struct inject_name {
+	const char *name;
+	unsigned int value;
+};
+
+static const struct inject_name inject_directions[] = {
+	{ "sent", CAIRN_FAULT_SENT }, { "received", CAIRN_FAULT_RECEIVED },
+	{}
+};
+
+static const struct inject_name inject_acts[] = {
+	{ "drop", CAIRN_FAULT_DROP }, { "duplicate", CAIRN_FAULT_DUPLICATE },
+	{ "corrupt", CAIRN_FAULT_CORRUPT },
+	{ "corrupt-past-icrc", CAIRN_FAULT_CORRUPT_PAST_ICRC },
+	{ "delay", CAIRN_FAULT_DELAY }, { "reorder", CAIRN_FAULT_REORDER },
+	{}
+};
+
+/* Operations of the BTH opcode: a range of these, in each transport. */
+#define INJECT_OP(first, last)	((first) | (last) << 8)
+
+static const struct inject_name inject_ops[] = {
+	/* groups come first */
+	{ "SEND", INJECT_OP(0x00, 0x05) }, { "WRITE", INJECT_OP(0x06, 0x0b) },
+	{ "READ_RESP", INJECT_OP(0x0d, 0x10) }, { "ATOMIC", INJECT_OP(0x13, 0x14) },
+	{ "SEND_FIRST", INJECT_OP(0x00, 0x00) }, { "SEND_MIDDLE", INJECT_OP(0x01, 0x01) },
+	{ "SEND_LAST", INJECT_OP(0x02, 0x02) }, { "SEND_LAST_IMM", INJECT_OP(0x03, 0x03) },
+	{ "SEND_ONLY", INJECT_OP(0x04, 0x04) }, { "SEND_ONLY_IMM", INJECT_OP(0x05, 0x05) },
+	{ "WRITE_FIRST", INJECT_OP(0x06, 0x06) }, { "WRITE_MIDDLE", INJECT_OP(0x07, 0x07) },
+	{ "WRITE_LAST", INJECT_OP(0x08, 0x08) }, { "WRITE_LAST_IMM", INJECT_OP(0x09, 0x09) },
+	{ "WRITE_ONLY", INJECT_OP(0x0a, 0x0a) }, { "WRITE_ONLY_IMM", INJECT_OP(0x0b, 0x0b) },
+	{ "READ_REQUEST", INJECT_OP(0x0c, 0x0c) },
+	{ "READ_RESP_FIRST", INJECT_OP(0x0d, 0x0d) },
+	{ "READ_RESP_MIDDLE", INJECT_OP(0x0e, 0x0e) },
+	{ "READ_RESP_LAST", INJECT_OP(0x0f, 0x0f) },
+	{ "READ_RESP_ONLY", INJECT_OP(0x10, 0x10) },
+	{ "ACK", INJECT_OP(0x11, 0x11) }, { "ATOMIC_ACK", INJECT_OP(0x12, 0x12) },
+	{ "CMP_SWAP", INJECT_OP(0x13, 0x13) }, { "FETCH_ADD", INJECT_OP(0x14, 0x14) },
+	{ "SEND_LAST_INV", INJECT_OP(0x16, 0x16) }, { "SEND_ONLY_INV", INJECT_OP(0x17, 0x17) },
+	{ "FLUSH", INJECT_OP(0x1c, 0x1c) }, { "ATOMIC_WRITE", INJECT_OP(0x1d, 0x1d) },
+	{}
+};
+
+/* Opcodes of one transport. */
+static const struct inject_name inject_codes[] = {
+	{ "CNP", INJECT_OP(0x81, 0x81) }, { "WRITE_PERSIST", INJECT_OP(0xc0, 0xc5) },
+	{ "PERSIST_ACK", INJECT_OP(0xc8, 0xc8) },
+	{}
+};
+
+static const unsigned int inject_transports[] = { 0x00, 0x20, 0x60, 0xa0 };
+
+static const struct inject_name *inject_find(const struct inject_name *names,
+					     const char *name)
+{
+	while (names->name && strcmp(names->name, name))
+		names++;
+	return names->name ? names : NULL;
+}
+
+static const char *inject_name_of(const struct inject_name *names, unsigned int value)
+{
+	while (names->name && names->value != value)
+		names++;
+	return names->name ? names->name : "?";
+}
+
+static bool inject_number(const char *text, uint64_t *number)
+{
+	char *end;
+
+	errno = 0;
+	*number = strtoull(text, &end, 10);
+	return *text >= '0' && *text <= '9' && !*end && !errno;
+}
+
+static bool inject_u32(const char *text, uint32_t least, uint32_t most, uint32_t *to)
+{
+	uint64_t number;
+
+	if (!inject_number(text, &number) || number < least || number > most)
+		return false;
+	*to = (uint32_t)number;
+	return true;
+}
+
+static void inject_mark(uint64_t *opcodes, unsigned int range, unsigned int transport)
+{
+	unsigned int code;
+
+	for (code = range & 0xff; code <= range >> 8; code++) {
+		unsigned int opcode = transport | code;
+
+		opcodes[opcode / 64] |= 1ULL << opcode % 64;
+	}
+}
+
+static bool inject_opcode(uint64_t *opcodes, const char *name)
+{
+	const struct inject_name *found = inject_find(inject_ops, name);
+	unsigned int i;
+
+	for (i = 0; found && i < 4; i++)
+		inject_mark(opcodes, found->value, inject_transports[i]);
+	if (found)
+		return true;
+	found = inject_find(inject_codes, name);
+	if (found)
+		inject_mark(opcodes, found->value, 0);
+	return found;
+}
+
+static bool inject_set_opcode(struct cairn_fault_rule *rule, char *value)
+{
+	uint64_t opcodes[4] = {};
+	char *name, *place;
+
+	for (name = strtok_r(value, "+", &place); name; name = strtok_r(NULL, "+", &place))
+		if (!inject_opcode(opcodes, name))
+			return false;
+	memcpy(rule->opcodes, opcodes, sizeof(opcodes));
+	return opcodes[0] | opcodes[1] | opcodes[2] | opcodes[3];
+}
+
+static bool inject_set_qp(struct cairn_fault_rule *rule, char *value)
+{
+	return inject_u32(value, 1, INJECT_QPN_MAX, &rule->qpn);
+}
+
+/* LENGTH, or LEAST- or LEAST-MOST */
+static bool inject_set_size(struct cairn_fault_rule *rule, char *value)
+{
+	char *most = strchr(value, '-');
+
+	if (most)
+		*most++ = '\0';
+	if (!inject_u32(value, 0, INJECT_LEN_ANY, &rule->min_len))
+		return false;
+	rule->max_len = most ? INJECT_LEN_ANY : rule->min_len;
+	return !most || !*most ||
+	       inject_u32(most, rule->min_len, INJECT_LEN_ANY, &rule->max_len);
+}
+
+static bool inject_set_nth(struct cairn_fault_rule *rule, char *value)
+{
+	return inject_u32(value, 1, UINT32_MAX, &rule->nth);
+}
+
+static bool inject_set_every(struct cairn_fault_rule *rule, char *value)
+{
+	return inject_u32(value, 1, UINT32_MAX, &rule->every);
+}
+
+static bool inject_set_count(struct cairn_fault_rule *rule, char *value)
+{
+	return inject_u32(value, 1, UINT32_MAX, &rule->count);
+}
+
+static bool inject_set_chance(struct cairn_fault_rule *rule, char *value)
+{
+	char *end;
+	double chance = strtod(value, &end) * 4294967296.0;
+
+	/* 1 is the same as no chance. */
+	rule->chance = chance >= 1 && chance < 4294967296.0 ? (uint32_t)chance : 0;
+	return end != value && !*end && (rule->chance || chance == 4294967296.0);
+}
+
+static bool inject_set_seed(struct cairn_fault_rule *rule, char *value)
+{
+	uint64_t seed;
+
+	if (!inject_number(value, &seed))
+		return false;
+	rule->seed = seed;
+	return true;
+}
+
+static bool inject_set_act(struct cairn_fault_rule *rule, char *value)
+{
+	const struct inject_name *found = inject_find(inject_acts, value);
+
+	if (found)
+		rule->act = (uint8_t)found->value;
+	return found;
+}
+
+/* Microseconds, or with the unit us, ms or s. */
+static bool inject_set_time(struct cairn_fault_rule *rule, char *value)
+{
+	static const struct inject_name units[] = {
+		{ "", 1 }, { "us", 1 }, { "ms", 1000 }, { "s", 1000000 }, {}
+	};
+	const struct inject_name *unit;
+	uint64_t number;
+	char *end;
+
+	errno = 0;
+	number = strtoull(value, &end, 10);
+	unit = inject_find(units, end);
+	if (*value < '0' || *value > '9' || errno || !unit || !number ||
+	    number > CAIRN_FAULT_MAX_DELAY / unit->value)
+		return false;
+	rule->delay_us = (uint32_t)number * unit->value;
+	return true;
+}
+
+static const struct inject_option {
+	const char *name;
+	bool (*set)(struct cairn_fault_rule *rule, char *value);
+} inject_options[] = {
+	{ "act", inject_set_act }, { "chance", inject_set_chance },
+	{ "count", inject_set_count }, { "every", inject_set_every },
+	{ "nth", inject_set_nth }, { "opcode", inject_set_opcode },
+	{ "qp", inject_set_qp }, { "seed", inject_set_seed },
+	{ "size", inject_set_size }, { "time", inject_set_time },
+	{}
+};
+
+static bool inject_set(struct cairn_fault_rule *rule, char *option)
+{
+	const struct inject_option *known = inject_options;
+	char *value = strchr(option, '=');
+
+	if (!value)
+		return false;
+	*value++ = '\0';
+	while (known->name && strcmp(known->name, option))
+		known++;
+	return known->name && known->set(rule, value);
+}
+
+/* DIRECTION[:OPTION[,OPTION]...]; changes the text. */
+static bool inject_parse(struct cairn_fault_rule *rule, char *text)
+{
+	char *options = strchr(text, ':'), *option, *place;
+	const struct inject_name *direction;
+
+	*rule = (struct cairn_fault_rule){
+		.act = CAIRN_FAULT_DROP, .max_len = INJECT_LEN_ANY,
+	};
+	if (options)
+		*options++ = '\0';
+	direction = inject_find(inject_directions, text);
+	if (!direction)
+		return false;
+	rule->direction = (uint8_t)direction->value;
+	option = options ? strtok_r(options, ",", &place) : NULL;
+	for (; option; option = strtok_r(NULL, ",", &place))
+		if (!inject_set(rule, option))
+			return false;
+	return true;
+}
+
+static int inject_call(struct ibv_context *ctx, uint16_t method,
+		       const struct ib_uverbs_attr *attr, unsigned int n)
+{
+	if (!cairn_dv_owns(ctx))
+		return EOPNOTSUPP;
+	return cairn_method_error(cairn_method_attrs(ctx, CAIRN_OBJECT_FAULT, method, attr, n));
+}
+
+int cairndv_fault_add(struct ibv_context *ctx, const char *text)
+{
+	char copy[CAIRNDV_FAULT_TEXT];
+	struct cairn_fault_rule rule;
+	struct ib_uverbs_attr attr;
+
+	if (!text || strlen(text) >= sizeof(copy))
+		return EINVAL;
+	strcpy(copy, text);
+	if (!inject_parse(&rule, copy))
+		return EINVAL;
+	attr = cairn_method_attr(CAIRN_ATTR_ADD_FAULT_RULE, &rule, sizeof(rule));
+	return inject_call(ctx, CAIRN_METHOD_ADD_FAULT, &attr, 1);
+}
+
+int cairndv_fault_clear(struct ibv_context *ctx)
+{
+	const struct ib_uverbs_attr none = {};
+
+	return inject_call(ctx, CAIRN_METHOD_CLEAR_FAULTS, &none, 0);
+}
+
+/* Text that is being written. */
+struct inject_text {
+	char *to;
+	size_t room;
+};
+
+static void __attribute__((format(printf, 2, 3)))
+inject_write(struct inject_text *text, const char *format, ...)
+{
+	va_list args;
+	int n;
+
+	va_start(args, format);
+	n = vsnprintf(text->to, text->room, format, args);
+	va_end(args);
+	if (n < 0 || (size_t)n >= text->room)
+		n = text->room ? (int)text->room - 1 : 0;
+	text->to += n;
+	text->room -= (size_t)n;
+}
+
+/* Removes the opcodes of the name from @opcodes. Return: false if they are not all there. */
+static bool inject_take(uint64_t *opcodes, const struct inject_name *name, bool op)
+{
+	uint64_t own[4] = {}, missing = 0;
+	unsigned int i;
+
+	for (i = 0; i < (op ? 4 : 1); i++)
+		inject_mark(own, name->value, op ? inject_transports[i] : 0);
+	for (i = 0; i < 4; i++)
+		missing |= own[i] & ~opcodes[i];
+	for (i = 0; !missing && i < 4; i++)
+		opcodes[i] &= ~own[i];
+	return !missing;
+}
+
+static void inject_write_opcodes(struct inject_text *text, const struct cairn_fault_rule *rule)
+{
+	uint64_t opcodes[4] = {};
+	const struct inject_name *name;
+	const char *sign = ",opcode=";
+
+	memcpy(opcodes, rule->opcodes, sizeof(opcodes));
+	for (name = inject_ops; name->name; name++)
+		if (inject_take(opcodes, name, true)) {
+			inject_write(text, "%s%s", sign, name->name);
+			sign = "+";
+		}
+	for (name = inject_codes; name->name; name++)
+		if (inject_take(opcodes, name, false)) {
+			inject_write(text, "%s%s", sign, name->name);
+			sign = "+";
+		}
+}
+
+static void inject_format(struct inject_text *text, const struct cairn_fault_rule *rule)
+{
+	inject_write(text, "%s:act=%s", inject_name_of(inject_directions, rule->direction),
+		     inject_name_of(inject_acts, rule->act));
+	if (rule->delay_us)
+		inject_write(text, ",time=%uus", rule->delay_us);
+	if (rule->qpn)
+		inject_write(text, ",qp=%u", rule->qpn);
+	inject_write_opcodes(text, rule);
+	if (rule->min_len || rule->max_len != INJECT_LEN_ANY)
+		inject_write(text, ",size=%u-%u", rule->min_len, rule->max_len);
+	if (rule->nth)
+		inject_write(text, ",nth=%u", rule->nth);
+	if (rule->every)
+		inject_write(text, ",every=%u", rule->every);
+	if (rule->chance)
+		inject_write(text, ",chance=%.6g,seed=%llu", rule->chance / 4294967296.0,
+			     (unsigned long long)rule->seed);
+	if (rule->count)
+		inject_write(text, ",count=%u", rule->count);
+}
+
+int cairndv_fault_list(struct ibv_context *ctx, struct cairndv_fault *faults, unsigned int *num)
+{
+	struct cairn_fault_list list = {};
+	struct ib_uverbs_attr attr =
+		cairn_method_attr(CAIRN_ATTR_LIST_FAULTS_OUT, &list, sizeof(list));
+	unsigned int i, room = *num;
+	int err = inject_call(ctx, CAIRN_METHOD_LIST_FAULTS, &attr, 1);
+
+	if (err)
+		return err;
+	*num = list.num;
+	for (i = 0; i < list.num && i < room; i++) {
+		struct inject_text text = { faults[i].rule, sizeof(faults[i].rule) };
+
+		inject_format(&text, &list.rules[i].rule);
+		faults[i].seen = list.rules[i].seen;
+		faults[i].hits = list.rules[i].hits;
+	}
+	return 0;
+}
