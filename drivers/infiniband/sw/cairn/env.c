@@ -297,10 +297,17 @@ int cairn_env_check_write(struct cairn_qpc *qpc, u32 key, u64 va, u64 len,
 					durability);
 }
 
-int cairn_env_atomic(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
-		     u64 *orig, enum cairn_persist *persist)
+int cairn_env_check_atomic(struct cairn_qpc *qpc, u32 key, u64 va,
+			   u8 *durability)
 {
-	return cairn_access_atomic(qpc_to_cairn_qp(qpc), pkt, orig, persist);
+	return cairn_access_check_atomic(qpc_to_cairn_qp(qpc), key, va,
+					 durability);
+}
+
+int cairn_env_atomic(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
+		     u64 *orig, bool writeback)
+{
+	return cairn_access_atomic(qpc_to_cairn_qp(qpc), pkt, orig, writeback);
 }
 
 int cairn_env_store(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,

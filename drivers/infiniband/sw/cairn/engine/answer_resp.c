@@ -103,20 +103,27 @@ static void answer_end(struct cairn_qpc *qpc)
 	cairn_qpc_fail(qpc);
 }
 
+/* A request came again whose answer waits for the host. Return: true if the peer is told
+ * to wait, too.
+ */
+static bool answer_hold(struct cairn_qpc *qpc)
+{
+	u32 psn, msn;
+	u8 syndrome = cairn_persist_hold(&qpc->resp, &psn, &msn);
+
+	if (!syndrome)
+		return false;
+	cairn_env_count(qpc, CAIRN_CTR_RNR_NAKS_SENT, 1);
+	answer_emit(qpc, qpc->prefix | CAIRN_BTH_ACK, psn, msn, syndrome);
+	return true;
+}
+
 static void answer_send_ack(struct cairn_qpc *qpc)
 {
 	struct cairn_responder *resp = &qpc->resp;
 	u32 psn = resp->ack_psn, msn = resp->msn;
-	u8 hold = 0;
 
 	resp->ack_due = false;
-	if (resp->repeated)
-		hold = cairn_persist_hold(resp, &psn, &msn);
-	if (hold) {
-		cairn_env_count(qpc, CAIRN_CTR_RNR_NAKS_SENT, 1);
-		answer_emit(qpc, qpc->prefix | CAIRN_BTH_ACK, psn, msn, hold);
-		return;
-	}
 	if (!cairn_persist_may_ack(qpc, &psn, &msn))
 		return;
 	cairn_env_count(qpc, CAIRN_CTR_ACKS_SENT, 1);
@@ -146,7 +153,7 @@ void cairn_answer_send(struct cairn_qpc *qpc)
 		answer_send_persist_ack(qpc);
 	if (resp->nak.due)
 		answer_send_nak(qpc);
-	else if (resp->ack_due)
+	else if (!(resp->repeated && answer_hold(qpc)) && resp->ack_due)
 		answer_send_ack(qpc);
 	resp->repeated = false;
 	if (resp->nak.fatal)

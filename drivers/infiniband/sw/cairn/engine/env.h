@@ -216,6 +216,10 @@ int cairn_env_check(struct cairn_qpc *qpc, u32 key, u64 va, u64 len,
 int cairn_env_check_write(struct cairn_qpc *qpc, u32 key, u64 va, u64 len,
 			  u8 *durability);
 
+/* The same for CAIRN_ACCESS_REMOTE_ATOMIC and the word at @va. */
+int cairn_env_check_atomic(struct cairn_qpc *qpc, u32 key, u64 va,
+			   u8 *durability);
+
 /* All data that this CPU placed with CAIRN_ACCESS_REMOTE_PERSIST is durable on return. */
 void cairn_env_fence(struct cairn_qpc *qpc);
 
@@ -270,11 +274,10 @@ void cairn_env_ask_peer(struct cairn_qpc *qpc);
 u32 cairn_env_random(struct cairn_qpc *qpc);
 
 /* Perform the 64-bit atomic request @pkt; @orig gets the old value in host order.
- * @pkt->va is aligned. @persist: of its region; with CAIRN_PERSIST_NIC the word has been
- * written back. Return: 0; -EFAULT, in a region with host flush, too; -EAGAIN.
+ * @pkt->va is aligned. @writeback: write the word back. Return: 0, -EFAULT or -EAGAIN.
  */
 int cairn_env_atomic(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
-		     u64 *orig, enum cairn_persist *persist);
+		     u64 *orig, bool writeback);
 
 /* Store the 8 bytes of payload of the ATOMIC WRITE @pkt atomically. @access:
  * REMOTE_WRITE or REMOTE_PERSIST. @pkt->va is aligned. Return: 0, -EFAULT or -EAGAIN.

@@ -6,8 +6,8 @@
  * With NIC flush a message is durable after the fence that follows its last packet,
  * and every answer leaves after that fence. Answers of several QPs that leave together
  * share one. With host flush the message becomes pending. The watermark advances over
- * pending messages in PSN order only. A pending plain RDMA WRITE also holds back every
- * answer that would acknowledge it.
+ * pending messages in PSN order only. A pending plain RDMA WRITE or atomic also holds back
+ * every answer that would acknowledge it, the atomic's own response among them.
  */
 #include <linux/errno.h>
 #include <linux/minmax.h>
@@ -126,6 +126,43 @@ static bool persist_ask_host(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 	return true;
 }
 
+/* A message becomes pending: @pend says what it wrote. Return: false if the host cannot be
+ * asked to make it durable.
+ */
+static bool persist_begin(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
+			  struct cairn_pending pend)
+{
+	struct cairn_persist_resp *persist = &qpc->resp.persist;
+
+	pend.token = persist_token(qpc);
+	pend.last = pkt->psn;
+	pend.before = qpc->resp.done_psn;
+	pend.limit = cairn_env_flush_limit(qpc, pend.rkey);
+	if (!persist_ask_host(qpc, pkt, &pend))
+		return false;
+	*persist_pending(&qpc->resp, persist->tail) = pend;
+	persist->limited |= pend.limit;
+	persist->tail++;
+	persist->plain += pend.plain;
+	return true;
+}
+
+/* The word of an atomic or ATOMIC WRITE in memory with host flush was stored. Its response
+ * is not yet due, and its MSN not yet counted. Return: as cairn_persist_placed().
+ */
+bool cairn_persist_word(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
+{
+	return persist_begin(qpc, pkt, (struct cairn_pending){
+		.va = pkt->va,
+		.length = sizeof(u64),
+		.rkey = pkt->rkey,
+		.first = pkt->psn,
+		.msn = cairn_psn_add(qpc->resp.msn, 1),
+		.plain = true,
+		.atomic = pkt->op->kind == CAIRN_KIND_ATOMIC_REQ,
+	});
+}
+
 /* The last packet of a WRITE or WRITE_PERSIST was placed and its MSN counted. Return:
  * false if the host cannot be asked to make it durable: it does not count as received.
  */
@@ -133,7 +170,6 @@ bool cairn_persist_placed(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 {
 	struct cairn_responder *resp = &qpc->resp;
 	bool plain = pkt->op->kind == CAIRN_KIND_WRITE;
-	struct cairn_pending *pend;
 
 	/* A later ACK replaces a lost one, so each reports the weakest durability
 	 * of all messages so far.
@@ -146,25 +182,14 @@ bool cairn_persist_placed(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 			persist_nic_durable(resp, pkt->psn, resp->msn);
 		return true;
 	}
-	pend = persist_pending(resp, resp->persist.tail);
-	*pend = (struct cairn_pending){
-		.token = persist_token(qpc),
+	return persist_begin(qpc, pkt, (struct cairn_pending){
 		.va = resp->msg.va - resp->msg.received,
 		.length = resp->msg.received,
 		.rkey = resp->msg.rkey,
 		.first = resp->persist.msg_psn,
-		.last = pkt->psn,
 		.msn = resp->msn,
-		.before = resp->done_psn,
-		.limit = cairn_env_flush_limit(qpc, resp->msg.rkey),
 		.plain = plain,
-	};
-	if (!persist_ask_host(qpc, pkt, pend))
-		return false;
-	resp->persist.limited |= pend->limit;
-	resp->persist.tail++;
-	resp->persist.plain += plain;
-	return true;
+	});
 }
 
 /* A duplicate WRITE_PERSIST: are it and all messages before it durable? If the watermark
@@ -188,7 +213,7 @@ static u32 persist_msn_before(const struct cairn_pending *pend)
 	return cairn_psn_add(pend->msn, CAIRN_24BIT_MASK);
 }
 
-/* The oldest plain WRITE that waits for the host, or NULL. */
+/* The oldest plain WRITE or atomic that waits for the host, or NULL. */
 static struct cairn_pending *persist_plain(const struct cairn_responder *resp)
 {
 	const struct cairn_persist_resp *persist = &resp->persist;
@@ -203,8 +228,8 @@ static struct cairn_pending *persist_plain(const struct cairn_responder *resp)
 	return NULL;
 }
 
-/* No answer may acknowledge a plain WRITE that waits for the host: neither by @psn, nor
- * by @msn if @psn is before the WRITE. Return: the WRITE that @psn would acknowledge, or
+/* No answer may acknowledge a plain WRITE or atomic that waits for the host: neither by
+ * @psn, nor by @msn if @psn is before it. Return: the one that @psn would acknowledge, or
  * NULL.
  */
 static struct cairn_pending *persist_blocker(const struct cairn_responder *resp,
@@ -241,9 +266,9 @@ static void persist_owe(struct cairn_pending *pend, u32 psn)
 	pend->owed = true;
 }
 
-/* @psn came again. Return: true if it is the last packet of the WRITE whose ACK is withheld,
- * and not for the first time: cairn_persist_hold() answers. A requester may repeat a packet
- * once without losing a retry, and it should not pause for that.
+/* @psn came again. Return: true if it is the last packet of the WRITE or atomic whose answer
+ * is withheld, and not for the first time: cairn_persist_hold() answers. A requester may
+ * repeat a packet once without losing a retry, and it should not pause for that.
  */
 bool cairn_persist_repeated(struct cairn_responder *resp, u32 psn)
 {
@@ -256,17 +281,21 @@ bool cairn_persist_repeated(struct cairn_responder *resp, u32 psn)
 	return pend->repeats > 1;
 }
 
-/* An RNR NAK of the WRITE whose ACK is withheld lets the peer wait without losing retries,
- * for longer each time. Return: its syndrome, with @psn and @msn; 0: no WRITE waits.
+/* An RNR NAK of the request whose answer is withheld lets the peer wait without losing
+ * retries, for longer each time. It stands for an ACK that is due. Return: its syndrome, with
+ * @psn and @msn; 0: no request waits.
  */
 u8 cairn_persist_hold(struct cairn_responder *resp, u32 *psn, u32 *msn)
 {
-	struct cairn_pending *pend = persist_blocker(resp, *psn, msn);
+	struct cairn_pending *pend = persist_plain(resp);
 
 	if (!pend || pend->repeats < 2)
 		return 0;
-	persist_owe(pend, *psn);
+	if (resp->ack_due && cairn_psn_diff(resp->ack_psn, pend->last) >= 0)
+		persist_owe(pend, resp->ack_psn);
+	resp->ack_due = false;
 	*psn = pend->last;
+	*msn = persist_msn_before(pend);
 	return CAIRN_AETH_RNR_NAK | (PERSIST_HOLD_TIMER + 4 * (pend->repeats - 2));
 }
 
@@ -329,6 +358,20 @@ static void persist_settle(struct cairn_qpc *qpc)
 	}
 }
 
+/* Does the region of @pend not allow its message any more? */
+static bool persist_is_gone(struct cairn_qpc *qpc,
+			    const struct cairn_pending *pend)
+{
+	u8 durability;
+	int err;
+
+	err = pend->atomic ?
+	      cairn_env_check_atomic(qpc, pend->rkey, pend->va, &durability) :
+	      cairn_env_check_write(qpc, pend->rkey, pend->va, pend->length,
+				    &durability);
+	return err || durability != CAIRN_DURABILITY_HOST;
+}
+
 int cairn_resp_release(struct cairn_qpc *qpc, u64 token, u32 status)
 {
 	struct cairn_responder *resp = &qpc->resp;
@@ -336,14 +379,11 @@ int cairn_resp_release(struct cairn_qpc *qpc, u64 token, u32 status)
 
 	for (n = resp->persist.head; n != resp->persist.tail; n++) {
 		struct cairn_pending *pend = persist_pending(resp, n);
-		u8 durability;
 		bool gone;
 
 		if (pend->token != token || pend->state != CAIRN_PENDING_WAITS)
 			continue;
-		gone = cairn_env_check_write(qpc, pend->rkey, pend->va,
-					     pend->length, &durability) ||
-		       durability != CAIRN_DURABILITY_HOST;
+		gone = persist_is_gone(qpc, pend);
 		pend->state = status || gone ? CAIRN_PENDING_FAILED :
 					    CAIRN_PENDING_DURABLE;
 		persist_settle(qpc);

@@ -42,8 +42,20 @@ cairn_persist_method(enum cairn_durability durability)
 						     CAIRN_PERSIST_NIC;
 }
 
+/* UC has no acknowledgement that could wait for durability, so it may not write to
+ * such memory. The XRC target QP has no program to ask for a host flush.
+ */
+static inline bool cairn_persist_allowed(const struct cairn_qpc *qpc,
+					 enum cairn_durability durability)
+{
+	return qpc->transport == CAIRN_TRANSPORT_RC ||
+	       (cairn_qp_reliable(qpc) &&
+		cairn_persist_method(durability) != CAIRN_PERSIST_HOST);
+}
+
 bool cairn_persist_room(struct cairn_qpc *qpc);
 bool cairn_persist_placed(struct cairn_qpc *qpc, const struct cairn_pkt *pkt);
+bool cairn_persist_word(struct cairn_qpc *qpc, const struct cairn_pkt *pkt);
 void cairn_persist_fence(struct cairn_qpc *qpc);
 void cairn_persist_fence_answers(struct cairn_qpc *qpc);
 /* Fail messages that the host has not released in time. */

@@ -319,8 +319,8 @@ enum cairn_pending_state {
 	CAIRN_PENDING_FAILED,
 };
 
-/* A message into memory with host flush. It is pending until the host has released it
- * and all messages before it.
+/* A message or an atomic into memory with host flush. It is pending until the host has
+ * released it and all messages before it.
  */
 struct cairn_pending {
 	u64 token;
@@ -337,7 +337,8 @@ struct cairn_pending {
 	u64 limit;		/* ns for the host's release, 0: no limit */
 	u64 deadline;		/* of limit; 0: the next run sets it */
 	u8 state;		/* enum cairn_pending_state */
-	bool plain;		/* RDMA WRITE: ordinary ACKs are withheld, too */
+	bool plain;		/* RDMA WRITE, atomic: ordinary answers are withheld, too */
+	bool atomic;		/* the peer needs the right to atomics, not to write */
 	u8 repeats;		/* times that its last packet came again, bounded; plain */
 	bool owed;
 	bool next;		/* next_psn and next_msn are valid */

@@ -101,61 +101,85 @@ static bool request_read(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	return true;
 }
 
+static int request_check_word(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
+			      u8 *durability)
+{
+	return pkt->op->kind == CAIRN_KIND_ATOMIC_REQ ?
+	       cairn_env_check_atomic(qpc, pkt->rkey, pkt->va, durability) :
+	       cairn_env_check_write(qpc, pkt->rkey, pkt->va, sizeof(u64),
+				     durability);
+}
+
+/* Check the word of an atomic or ATOMIC WRITE. With host flush it takes a receive, as a
+ * message does, to ask the application. Return: false: refused, or put off.
+ */
+static bool request_word_ready(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
+			       enum cairn_persist *method)
+{
+	u8 durability;
+
+	/* Check for room for the result before the side effect. */
+	if (pkt->va % sizeof(u64) || !cairn_replay_room(qpc))
+		return cairn_refuse_invalid(qpc, pkt);
+	if (request_check_word(qpc, pkt, &durability) ||
+	    !cairn_persist_allowed(qpc, durability))
+		return cairn_refuse_no_access(qpc, pkt);
+	*method = cairn_persist_method(durability);
+	if (*method != CAIRN_PERSIST_HOST)
+		return true;
+	if (!cairn_persist_room(qpc))
+		return cairn_refuse_not_ready(qpc, pkt);
+	return cairn_recv_take(qpc, pkt);
+}
+
+/* The word is stored. Its response leaves when it is durable. */
+static bool request_word_done(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
+			      enum cairn_persist method, u64 orig)
+{
+	if (method == CAIRN_PERSIST_NIC)
+		qpc->resp.persist.fence_due = true;
+	if (method == CAIRN_PERSIST_HOST && !cairn_persist_word(qpc, pkt))
+		return cairn_refuse_fatal(qpc, pkt);
+	cairn_replay_add(qpc, pkt, 1, orig);
+	cairn_request_done(&qpc->resp);
+	return true;
+}
+
 static bool request_atomic(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 {
-	struct cairn_responder *resp = &qpc->resp;
-	enum cairn_persist persist;
+	enum cairn_persist method;
 	u64 orig;
 	int err;
 
 	if (!qpc->attrs.remote_atomic)
 		return cairn_refuse_invalid(qpc, pkt);
-	if (pkt->va & 7)
-		return cairn_refuse_invalid(qpc, pkt);
-	/* Check for room for the result before the side effect. */
-	if (!cairn_replay_room(qpc))
-		return cairn_refuse_invalid(qpc, pkt);
-	err = cairn_env_atomic(qpc, pkt, &orig, &persist);
+	if (!request_word_ready(qpc, pkt, &method))
+		return false;
+	err = cairn_env_atomic(qpc, pkt, &orig, method == CAIRN_PERSIST_NIC);
 	if (err)
 		return cairn_refuse_access(qpc, pkt, err);
-	if (persist == CAIRN_PERSIST_NIC)
-		resp->persist.fence_due = true;
-	cairn_replay_add(qpc, pkt, 1, orig);
-	cairn_request_done(resp);
-	return true;
+	return request_word_done(qpc, pkt, method, orig);
 }
 
-/* ATOMIC WRITE: one word, stored atomically, and durable as a WRITE would be. It is
- * refused in a region with host flush, as no receive could ask the application.
- */
+/* ATOMIC WRITE: one word, stored atomically, and durable as a WRITE would be. */
 static bool request_atomic_write(struct cairn_qpc *qpc,
 				 const struct cairn_pkt *pkt)
 {
-	struct cairn_responder *resp = &qpc->resp;
 	enum cairn_access access = CAIRN_ACCESS_REMOTE_WRITE;
 	enum cairn_persist method;
-	u8 durability;
 	int err;
 
-	if (!qpc->attrs.remote_write || pkt->va % sizeof(u64) ||
-	    pkt->dma_len != sizeof(u64) || pkt->payload_len != sizeof(u64) ||
-	    !cairn_replay_room(qpc))
+	if (!qpc->attrs.remote_write || pkt->dma_len != sizeof(u64) ||
+	    pkt->payload_len != sizeof(u64))
 		return cairn_refuse_invalid(qpc, pkt);
-	if (cairn_env_check_write(qpc, pkt->rkey, pkt->va, sizeof(u64),
-				  &durability))
-		return cairn_refuse_no_access(qpc, pkt);
-	method = cairn_persist_method(durability);
+	if (!request_word_ready(qpc, pkt, &method))
+		return false;
 	if (method == CAIRN_PERSIST_NIC)
 		access = CAIRN_ACCESS_REMOTE_PERSIST;
-	err = method == CAIRN_PERSIST_HOST ? -EFAULT :
-					     cairn_env_store(qpc, pkt, access);
+	err = cairn_env_store(qpc, pkt, access);
 	if (err)
 		return cairn_refuse_access(qpc, pkt, err);
-	if (method == CAIRN_PERSIST_NIC)
-		resp->persist.fence_due = true;
-	cairn_replay_add(qpc, pkt, 1, 0);
-	cairn_request_done(resp);
-	return true;
+	return request_word_done(qpc, pkt, method, 0);
 }
 
 static bool request_flush(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)

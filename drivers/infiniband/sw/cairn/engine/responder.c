@@ -95,9 +95,12 @@ static void resp_duplicate(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 		if (pkt->ack_req || qpc->resp.repeated)
 			resp_ack_duplicate(&qpc->resp, pkt->psn);
 		break;
-	case CAIRN_KIND_READ_REQ:
 	case CAIRN_KIND_ATOMIC_REQ:
 	case CAIRN_KIND_ATOMIC_WRITE:
+		if (cairn_persist_repeated(&qpc->resp, pkt->psn))
+			qpc->resp.repeated = true;
+		fallthrough;
+	case CAIRN_KIND_READ_REQ:
 	case CAIRN_KIND_FLUSH:
 		/* An unknown one is dropped; the requester retries from its oldest
 		 * unanswered request.

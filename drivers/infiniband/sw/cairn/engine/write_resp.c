@@ -20,16 +20,6 @@ static bool write_names_memory(const struct cairn_pkt *pkt)
 	       (pkt->op->kind == CAIRN_KIND_WRITE_PERSIST && pkt->rkey);
 }
 
-/* UC has no acknowledgement that could wait for durability, so it may not write to
- * such memory. The XRC target QP has no program to ask for a host flush.
- */
-static bool write_may_persist(const struct cairn_qpc *qpc, int durability)
-{
-	return qpc->transport == CAIRN_TRANSPORT_RC ||
-	       (cairn_qp_reliable(qpc) &&
-		cairn_persist_method(durability) != CAIRN_PERSIST_HOST);
-}
-
 /* Check the RETH of a FIRST or ONLY: all of its range must be writable. */
 static int write_start(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 {
@@ -44,7 +34,7 @@ static int write_start(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 		    (pkt->op->kind == CAIRN_KIND_WRITE_PERSIST && !durability))
 			return -EFAULT;
 	}
-	if (durability && !write_may_persist(qpc, durability))
+	if (durability && !cairn_persist_allowed(qpc, durability))
 		return -EFAULT;
 	resp->msg.durability = durability;
 	resp->msg.method = pkt->dma_len ? cairn_persist_method(durability) :

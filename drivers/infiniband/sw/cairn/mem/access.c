@@ -449,6 +449,28 @@ int cairn_access_check_write(struct cairn_qp *qp, u32 key, u64 va, u64 len,
 }
 
 /**
+ * cairn_access_check_atomic() - check an atomic by a peer
+ * @qp: the queue pair
+ * @key: rkey
+ * @va: of the word
+ * @durability: gets the enum cairn_durability of the region
+ *
+ * Context: in a run.
+ * Return: 0 or -EFAULT.
+ */
+int cairn_access_check_atomic(struct cairn_qp *qp, u32 key, u64 va,
+			      u8 *durability)
+{
+	struct access_fragments frags = {
+		.qp = qp, .pd = qp->pd, .access = CAIRN_ACCESS_REMOTE_ATOMIC,
+		.durability = durability,
+	};
+
+	*durability = CAIRN_DURABILITY_UNKNOWN;
+	return access_resolve(key, va, sizeof(u64), &frags);
+}
+
+/**
  * cairn_access_flush_limit() - time that the host may take to answer
  * @qp: the queue pair
  * @key: rkey, of a region with host flush
@@ -491,16 +513,14 @@ int cairn_access_bounds(struct cairn_qp *qp, u32 key, u64 *va, u64 *len)
 	return read_seqretry(&mr->seq, seq) ? -EFAULT : 0;
 }
 
-/* The aligned word at the address in @pkt, or an error. @durability: of its region; NULL:
- * not wanted.
- */
+/* The aligned word at the address in @pkt, or an error. */
 static u64 *access_word(struct cairn_qp *qp, const struct cairn_pkt *pkt,
-			enum cairn_access access, u8 *durability)
+			enum cairn_access access)
 {
 	struct bio_vec bv;
 	struct access_fragments frags = {
 		.qp = qp, .pd = qp->pd, .bv = &bv, .max = 1,
-		.access = access, .side = CAIRN_RESP, .durability = durability,
+		.access = access, .side = CAIRN_RESP,
 	};
 	void *word;
 	int err;
@@ -526,7 +546,7 @@ static u64 *access_word(struct cairn_qp *qp, const struct cairn_pkt *pkt,
 int cairn_access_store(struct cairn_qp *qp, const struct cairn_pkt *pkt,
 		       enum cairn_access access, u64 word)
 {
-	u64 *to = access_word(qp, pkt, access, NULL);
+	u64 *to = access_word(qp, pkt, access);
 
 	if (IS_ERR(to))
 		return PTR_ERR(to);
@@ -541,30 +561,25 @@ int cairn_access_store(struct cairn_qp *qp, const struct cairn_pkt *pkt,
  * @qp: the queue pair
  * @pkt: COMPARE SWAP or FETCH ADD
  * @orig: gets the old value
- * @persist: gets CAIRN_PERSIST_NIC if the write-back of the word has been started
+ * @writeback: also start the write-back of the word
  *
  * The operation is atomic also against 64-bit operations of the CPUs.
  *
  * Context: in a run.
- * Return: 0, -EFAULT (key, range, alignment, host flush) or -EAGAIN (not present).
+ * Return: 0, -EFAULT (key, range, alignment) or -EAGAIN (not present).
  */
 int cairn_access_atomic(struct cairn_qp *qp, const struct cairn_pkt *pkt,
-			u64 *orig, enum cairn_persist *persist)
+			u64 *orig, bool writeback)
 {
-	u8 durability = CAIRN_DURABILITY_UNKNOWN;
-	u64 *word = access_word(qp, pkt, CAIRN_ACCESS_REMOTE_ATOMIC, &durability);
+	u64 *word = access_word(qp, pkt, CAIRN_ACCESS_REMOTE_ATOMIC);
 
 	if (IS_ERR(word))
 		return PTR_ERR(word);
-	*persist = cairn_persist_method(durability);
-	/* It consumes no receive, so the application cannot be asked to flush it. */
-	if (*persist == CAIRN_PERSIST_HOST)
-		return -EFAULT;
 	if ((pkt->opcode & CAIRN_BTH_OP_MASK) == CAIRN_BTH_CMP_SWAP)
 		*orig = cmpxchg64(word, pkt->compare, pkt->swap_add);
 	else
 		*orig = atomic64_fetch_add(pkt->swap_add, (atomic64_t *)word);
-	if (*persist == CAIRN_PERSIST_NIC)
+	if (writeback)
 		cairn_flush_writeback(word, sizeof(*word));
 	return 0;
 }

@@ -6,7 +6,7 @@
  * the engine:
  *
  *   an answer of the target: all data that it acknowledges is durable, and its MSN
- *	counts no plain WRITE that is not.
+ *	counts no plain WRITE or atomic that is not.
  *   a completion at the initiator: its persistence ACK has arrived, and the kind that
  *	it names is that of the region or a weaker one that was written before.
  *   a receive with immediate data at the target: once for each message, with its number
@@ -32,6 +32,7 @@ struct request {
 	u8 opcode, flags, kind;
 	u32 off, len;		/* in every region, and in the source */
 	u32 first, last;	/* relative PSNs */
+	u64 old;		/* an atomic: the word before it */
 	bool arrived;		/* its last packet, at the target */
 	bool completed, told;
 	bool notified;		/* a receive at the target told its immediate data */
@@ -64,10 +65,18 @@ static bool durable_persists(const struct request *request)
 	       request->opcode == CAIRN_WQE_WRITE_PERSIST_IMM;
 }
 
+/* One word, with a response that waits for its durability. */
+static bool durable_word(const struct request *request)
+{
+	return request->opcode == CAIRN_WQE_CAS ||
+	       request->opcode == CAIRN_WQE_ATOMIC_WRITE;
+}
+
+/* Its ordinary answer says that it is durable. */
 static bool durable_plain_write(const struct request *request)
 {
 	return request->opcode == CAIRN_WQE_WRITE ||
-	       request->opcode == CAIRN_WQE_WRITE_IMM;
+	       request->opcode == CAIRN_WQE_WRITE_IMM || durable_word(request);
 }
 
 static bool durable_notifies(const struct request *request)
@@ -140,6 +149,28 @@ static void check_msn(struct program *program, const struct cairn_pkt *pkt, s32 
 	}
 }
 
+/* The message whose last packet has PSN @psn, or NULL. */
+static struct request *request_at(struct program *program, u32 psn)
+{
+	u32 i;
+
+	for (i = 0; i < program->posted; i++)
+		if (cairn_psn_add(program->a->psn, program->wr[i].last) == psn)
+			return &program->wr[i];
+	return NULL;
+}
+
+/* The response of a READ acknowledges what is before it, that of an atomic itself, too. */
+static void check_response(struct program *program, const struct cairn_pkt *pkt, s32 psn)
+{
+	const struct request *request = request_at(program, pkt->psn);
+	bool word = request && durable_word(request);
+
+	if (word)
+		program->acked = max(program->acked, psn);
+	all_durable(program, word ? psn : psn - 1, false, true, "a response leaves");
+}
+
 static enum sim_fate on_emit(struct sim_qp *qp, enum cairn_side_id side,
 			     const struct cairn_pkt *pkt)
 {
@@ -165,7 +196,7 @@ static enum sim_fate on_emit(struct sim_qp *qp, enum cairn_side_id side,
 			    "an ACK leaves");
 		break;
 	default:
-		all_durable(program, psn - 1, false, true, "a response leaves");
+		check_response(program, pkt, psn);
 	}
 	return SIM_PASS;
 }
@@ -267,6 +298,10 @@ static void on_send_cqe(struct program *program, const struct cairn_cqe *cqe)
 	    !is_durable(program, request))
 		sim_fail(program->s, "WRITE %llu complete and not durable",
 			 (unsigned long long)cqe->wr_id);
+	if (request->opcode == CAIRN_WQE_CAS &&
+	    memcmp(program->results->mem + request->off, &request->old, sizeof(request->old)))
+		sim_fail(program->s, "atomic %llu was executed twice",
+			 (unsigned long long)cqe->wr_id);
 }
 
 /* The next message of early mode that has no durable completion, or NULL. */
@@ -317,17 +352,6 @@ static void on_told(struct program *program, const struct cairn_cqe *cqe)
 	}
 	program->told++;
 	check_durable(program, request, cqe->durability);
-}
-
-/* The message whose last packet has PSN @psn, or NULL. */
-static struct request *request_at(struct program *program, u32 psn)
-{
-	u32 i;
-
-	for (i = 0; i < program->posted; i++)
-		if (cairn_psn_add(program->a->psn, program->wr[i].last) == psn)
-			return &program->wr[i];
-	return NULL;
 }
 
 /* A receive at the target names the message that it belongs to, once. */
@@ -450,7 +474,8 @@ static void add_request(struct program *program)
 				  CAIRN_WQE_WRITE_PERSIST_IMM,
 				  CAIRN_WQE_WRITE, CAIRN_WQE_WRITE,
 				  CAIRN_WQE_WRITE_IMM, CAIRN_WQE_SEND,
-				  CAIRN_WQE_READ };
+				  CAIRN_WQE_READ, CAIRN_WQE_CAS,
+				  CAIRN_WQE_ATOMIC_WRITE };
 	struct sim_rand *random = &program->s->rand;
 	struct request *request = &program->wr[program->wrs];
 	u32 end = program->wrs ? request[-1].off + request[-1].len : 0;
@@ -464,6 +489,12 @@ static void add_request(struct program *program)
 	request->len = sim_between(random, 1, sim_chance(random, 300) && end < AREA / 2 ?
 				   4 * pmtu : 100);
 	request->flags = CAIRN_WQE_SIGNALED;
+	if (durable_word(request)) {
+		request->off = round_up(request->off, 8);
+		request->len = 8;
+	}
+	if (request->opcode == CAIRN_WQE_ATOMIC_WRITE)
+		request->flags |= CAIRN_WQE_INLINE;
 	if (durable_persists(request) && sim_chance(random, 400))
 		request->flags |= CAIRN_WQE_EARLY;
 	if (sim_chance(random, 100))
@@ -476,9 +507,10 @@ static void add_request(struct program *program)
 
 static bool durable_post(struct program *program, u32 i)
 {
-	const struct request *request = &program->wr[i];
-	struct cairn_sge sge = sim_sge(request->opcode == CAIRN_WQE_READ ?
-				       program->results : program->src, request->off, request->len);
+	struct request *request = &program->wr[i];
+	bool reads = request->opcode == CAIRN_WQE_READ || request->opcode == CAIRN_WQE_CAS;
+	struct cairn_sge sge = sim_sge(reads ? program->results : program->src, request->off,
+				       request->len);
 	struct sim_wr wr = {
 		.wr_id = i,
 		.opcode = request->opcode,
@@ -488,8 +520,16 @@ static bool durable_post(struct program *program, u32 i)
 		.imm_or_key = i,
 		.remote_addr = program->dst[request->kind]->va + request->off,
 		.rkey = program->dst[request->kind]->key,
+		.inl = program->src->mem + request->off,
+		.inline_len = request->len,
 	};
 
+	if (request->opcode == CAIRN_WQE_CAS) {
+		memcpy(&request->old, program->dst[request->kind]->mem + request->off,
+		       sizeof(request->old));
+		wr.compare_add = request->old;
+		memcpy(&wr.swap, program->src->mem + request->off, sizeof(wr.swap));
+	}
 	return sim_queue_send(program->a, &wr);
 }
 

@@ -253,7 +253,6 @@ static const struct refusal {
 	u32 without;		/* rights that the region lacks */
 	u8 qp_plt;		/* what the QP forbids */
 	bool qp_write;		/* ... is to be written to */
-	enum cairn_persist persist;
 } refusals[] = {
 	{ "no type", { FLUSH, 0, 0, 8 }, NAK(INVALID_REQUEST) },
 	{ "unknown type", { FLUSH, 4, 0, 8 }, NAK(INVALID_REQUEST) },
@@ -291,8 +290,6 @@ static const struct refusal {
 	  NAK(REMOTE_ACCESS), .without = 1 << CAIRN_ACCESS_REMOTE_WRITE },
 	{ "store: beyond", { STORE, .len = 8, .off = RIG_LEN, .payload = 8 },
 	  NAK(REMOTE_ACCESS) },
-	{ "store: host flush", { STORE, .len = 8, .payload = 8 },
-	  NAK(REMOTE_ACCESS), .persist = CAIRN_PERSIST_HOST },
 };
 
 static void one_refusal(const struct refusal *refusal)
@@ -302,7 +299,7 @@ static void one_refusal(const struct refusal *refusal)
 
 	attrs.flush &= ~refusal->qp_plt;
 	attrs.remote_write = !refusal->qp_write;
-	bed = bed_with(1, &attrs, RIG_LEN, refusal->persist);
+	bed = bed_with(1, &attrs, RIG_LEN, CAIRN_PERSIST_NONE);
 	bed.log->access &= ~refusal->without;
 	bed.r.s->dead[0] = true;
 	flush_get(&bed, 0, &refusal->ask);

@@ -199,17 +199,17 @@ static void tokens_do_not_come_again(void)
 
 static void tokens_die_with_the_region(void)
 {
+	static const u8 ops[] = { CAIRN_WQE_WRITE_PERSIST, CAIRN_WQE_WRITE, CAIRN_WQE_CAS };
 	u32 way;
 
-	for (way = 0; way < 4; way++) {
+	for (way = 0; way < 6; way++) {
 		struct rig rig = persist_rig(CAIRN_PERSIST_HOST);
 
 		rig_recv(&rig, 1, 0);
-		rig_send(&rig, 1, way & 1 ? CAIRN_WQE_WRITE :
-			 CAIRN_WQE_WRITE_PERSIST, 100);
+		rig_send(&rig, 1, ops[way / 2], 8);
 		sim_run(rig.s, SIM_MS);
 		rig.mb->valid = false;
-		if (way & 2)
+		if (way & 1)
 			sim_revoke(rig.b, rig.mb->key);
 		ktap_eq(persist_release(&rig, 0, 0), -ENOENT);
 		ktap_ok(sim_run(rig.s, LONG_TIME));
@@ -233,21 +233,21 @@ static void tokens_die_with_the_queue_pair(void)
 	sim_end(rig.s);
 }
 
-/* In time, too late, never; a WRITE_PERSIST and a plain WRITE. */
+/* In time, too late, never; a WRITE_PERSIST, a plain WRITE and an atomic. */
 static void a_region_limits_the_flush(void)
 {
 	static const u64 answers[] = { 4 * SIM_MS, 6 * SIM_MS, SIM_SEC };
+	static const u8 ops[] = { CAIRN_WQE_WRITE_PERSIST, CAIRN_WQE_WRITE, CAIRN_WQE_FAA };
 	u32 i;
 
-	for (i = 0; i < 2 * ARRAY_SIZE(answers); i++) {
+	for (i = 0; i < 3 * ARRAY_SIZE(answers); i++) {
 		struct rig rig = persist_rig(CAIRN_PERSIST_HOST);
-		bool late = i / 2 > 0;
+		bool late = i / 3 > 0;
 
 		rig.mb->flush_limit = 5 * SIM_MS;
 		rig_recv(&rig, 1, 0);
-		rig_send(&rig, 1, i % 2 ? CAIRN_WQE_WRITE :
-			 CAIRN_WQE_WRITE_PERSIST, 100);
-		sim_run(rig.s, answers[i / 2]);
+		rig_send(&rig, 1, ops[i % 3], 8);
+		sim_run(rig.s, answers[i / 3]);
 		ktap_eq(rig.b->count[CAIRN_CTR_PERSIST_LATE], late);
 		ktap_eq(persist_release(&rig, 0, 0), late ? -ENOENT : 0);
 		ktap_ok(sim_run(rig.s, LONG_TIME));
@@ -480,6 +480,224 @@ static void write_with_immediate_and_host_flush(void)
 	sim_end(rig.s);
 }
 
+/* An atomic or ATOMIC WRITE of the first word at b, which gets the value @word. */
+static void word_send(const struct rig *rig, u64 wr_id, u8 opcode, u64 word)
+{
+	struct cairn_sge sge;
+	struct sim_wr wr = rig_wr(rig, &sge, opcode, sizeof(word));
+	u64 old;
+
+	memcpy(&old, rig->mb->mem, sizeof(old));
+	wr.wr_id = wr_id;
+	wr.compare_add = opcode == CAIRN_WQE_FAA ? word - old : old;
+	wr.swap = word;
+	wr.inl = &word;
+	wr.inline_len = sizeof(word);
+	if (opcode == CAIRN_WQE_ATOMIC_WRITE)
+		wr.flags |= CAIRN_WQE_INLINE;
+	sim_post_send(rig->a, &wr);
+}
+
+static const u8 word_ops[] = { CAIRN_WQE_CAS, CAIRN_WQE_FAA, CAIRN_WQE_ATOMIC_WRITE };
+
+/* The host is asked as for a message, and its answer lets the response leave. */
+static void atomics_wait_for_the_host(void)
+{
+	u64 word = 0x1122334455667788, old;
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(word_ops); i++) {
+		struct rig rig = persist_rig(CAIRN_PERSIST_HOST);
+		const struct cairn_cqe *cqe;
+		struct watch watched;
+
+		persist_watch(&rig, &watched, 0, 8, 0);
+		watched.want = (const u8 *)&word;
+		memcpy(&old, rig.mb->mem, sizeof(old));
+		rig_recv(&rig, 9, 16);
+		word_send(&rig, 1, word_ops[i], word);
+		sim_run(rig.s, SIM_MS);
+		cqe = recv_cqe(rig.b, 0);
+		expect_cqe(rig.b, CAIRN_RESP, 0, 9, CAIRN_CQE_SUCCESS);
+		ktap_eq(cqe->opcode, CAIRN_CQE_RECV_PERSIST);
+		ktap_eq(cqe->persist_va, rig.mb->va);
+		ktap_eq(cqe->byte_len, 8);
+		ktap_eq(cqe->psn, psn_of(&rig, 0));
+		ktap_eq(send_cqes(&rig), 0);
+		ktap_eq(watched.answers, 0);
+		persist_finish(&rig, 0);
+		expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+		ktap_eq(watched.answers, 1);
+		ktap_eq(watched.early, 0);
+		ktap_eq(rig.b->atomics, 1);
+		if (word_ops[i] != CAIRN_WQE_ATOMIC_WRITE)
+			ktap_mem_eq(rig.ma->mem, &old, sizeof(old));
+		sim_end(rig.s);
+	}
+}
+
+static void atomics_need_a_receive(void)
+{
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(word_ops); i++) {
+		struct rig rig = persist_rig(CAIRN_PERSIST_HOST);
+
+		word_send(&rig, 1, word_ops[i], 5);
+		sim_run(rig.s, SIM_MS);
+		ktap_ok(rig.b->count[CAIRN_CTR_RNR_NAKS_SENT] > 0);
+		ktap_eq(rig.b->atomics, 0);
+		rig_recv(&rig, 1, 0);
+		sim_run(rig.s, SIM_MS);
+		ktap_eq(rig.b->atomics, 1);
+		persist_finish(&rig, 0);
+		expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+		sim_end(rig.s);
+	}
+}
+
+/* Requests behind an atomic are answered behind it. */
+static void answers_wait_for_an_atomic(void)
+{
+	static const u8 ops[] = { CAIRN_WQE_WRITE, CAIRN_WQE_SEND, CAIRN_WQE_READ,
+				  CAIRN_WQE_FAA, CAIRN_WQE_WRITE_PERSIST };
+	struct cairn_qp_attrs attrs = sim_attrs;
+	u64 word = 77;
+	u32 i;
+
+	attrs.timeout = 25;
+	for (i = 0; i < ARRAY_SIZE(ops); i++) {
+		struct rig rig = persist_rig_with(CAIRN_PERSIST_HOST, &attrs);
+		struct rig second = rig;
+		struct watch watched;
+
+		second.mb = persist_region(&rig, CAIRN_PERSIST_NIC);
+		persist_watch(&rig, &watched, 0, 8, 1);
+		watched.want = (const u8 *)&word;
+		rig_send(&second, 1, CAIRN_WQE_WRITE, 8);
+		sim_run(rig.s, SIM_MS);
+		empty_recvs(rig.b, 1, 1);
+		rig_recv(&rig, 2, 100);
+		word_send(&rig, 2, CAIRN_WQE_CAS, word);
+		rig_send(&second, 3, ops[i], 8);
+		sim_run(rig.s, 10 * SIM_MS);
+		ktap_eq(watched.answers, 0);
+		ktap_eq(send_cqes(&rig), 1);
+		ktap_eq(persist_release(&rig, 0, 0), 0);
+		sim_run(rig.s, 10 * SIM_MS);
+		expect_cqes(rig.a, CAIRN_REQ, 0, 1, 3, CAIRN_CQE_SUCCESS);
+		ktap_ok(watched.answers && !watched.early);
+		sim_end(rig.s);
+	}
+}
+
+/* As a plain WRITE: RNR NAKs hold a peer with few retries, and it is executed once. */
+static void a_repeated_atomic_is_held(void)
+{
+	struct cairn_qp_attrs attrs = sim_attrs;
+	u32 i;
+
+	attrs.timeout = 8;		/* 1 ms */
+	attrs.retry_cnt = 2;
+	for (i = 0; i < ARRAY_SIZE(word_ops); i++) {
+		struct rig rig = persist_rig_with(CAIRN_PERSIST_HOST, &attrs);
+		u64 old;
+
+		memcpy(&old, rig.mb->mem, sizeof(old));
+		rig_recv(&rig, 1, 0);
+		word_send(&rig, 1, word_ops[i], old + 3);
+		sim_run(rig.s, 2 * SIM_SEC);
+		ktap_eq(rig.a->c.state, CAIRN_QP_RTS);
+		ktap_eq(send_cqes(&rig), 0);
+		ktap_eq(rig.b->cq[CAIRN_RESP].n, 1);
+		ktap_eq(rig.b->atomics, 1);
+		ktap_ok(rig.b->count[CAIRN_CTR_RNR_NAKS_SENT] > 5);
+		ktap_ok(rig.b->count[CAIRN_CTR_RNR_NAKS_SENT] < 30);
+		ktap_eq(last_sent(rig.b)->psn, psn_of(&rig, 0));
+		ktap_eq(last_sent(rig.b)->msn, 0);
+		/* the response leaves now, not when the RNR timer expires */
+		ktap_eq(persist_release(&rig, 0, 0), 0);
+		sim_run(rig.s, 100 * SIM_US);
+		expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+		if (word_ops[i] != CAIRN_WQE_ATOMIC_WRITE)
+			ktap_mem_eq(rig.ma->mem, &old, sizeof(old));
+		sim_end(rig.s);
+	}
+}
+
+static enum sim_fate word_lose_response(struct sim_qp *qp, enum cairn_side_id side,
+					const struct cairn_pkt *pkt)
+{
+	u32 *losses = qp->hooks.arg;
+
+	if (side != CAIRN_RESP || !*losses)
+		return SIM_PASS;
+	--*losses;
+	return SIM_DROP;
+}
+
+/* Its response is lost: the stored result comes again, and the host is not asked again. */
+static void a_durable_atomic_is_replayed(void)
+{
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(word_ops); i++) {
+		struct rig rig = persist_rig(CAIRN_PERSIST_HOST);
+		u32 losses = 1;
+		u64 old;
+
+		memcpy(&old, rig.mb->mem, sizeof(old));
+		empty_recvs(rig.b, 1, 2);
+		word_send(&rig, 1, word_ops[i], old + 3);
+		sim_run(rig.s, 100 * SIM_US);
+		rig.b->hooks.arg = &losses;
+		rig.b->hooks.emit = word_lose_response;
+		ktap_eq(persist_release(&rig, 0, 0), 0);
+		sim_run(rig.s, 100 * SIM_US);
+		ktap_eq(losses, 0);
+		rig.b->hooks.emit = NULL;
+		ktap_ok(sim_run(rig.s, LONG_TIME));
+		expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+		ktap_eq(rig.b->atomics, 1);
+		ktap_eq(rig.b->cq[CAIRN_RESP].n, 1);
+		if (word_ops[i] != CAIRN_WQE_ATOMIC_WRITE)
+			ktap_mem_eq(rig.ma->mem, &old, sizeof(old));
+		sim_end(rig.s);
+	}
+}
+
+static void a_failed_atomic_is_naked(void)
+{
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(word_ops); i++) {
+		struct rig rig = persist_rig(CAIRN_PERSIST_HOST);
+
+		rig_recv(&rig, 1, 0);
+		word_send(&rig, 1, word_ops[i], 5);
+		sim_run(rig.s, SIM_MS);
+		ktap_eq(persist_release(&rig, 0, ENOSPC), 0);
+		ktap_ok(sim_run(rig.s, SIM_SEC));
+		expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_REM_OP_ERR);
+		ktap_eq(last_sent(rig.b)->opcode, CAIRN_BTH_ACK);
+		sim_end(rig.s);
+	}
+}
+
+/* The rights of a region may be atomics alone. */
+static void an_atomic_needs_no_right_to_write(void)
+{
+	struct rig rig = persist_rig(CAIRN_PERSIST_HOST);
+
+	rig.mb->access &= ~(1u << CAIRN_ACCESS_REMOTE_WRITE);
+	rig_recv(&rig, 1, 0);
+	word_send(&rig, 1, CAIRN_WQE_CAS, 5);
+	sim_run(rig.s, SIM_MS);
+	persist_finish(&rig, 0);
+	expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+	sim_end(rig.s);
+}
+
 static const struct ktap_test tests[] = {
 	KTAP(the_host_is_asked),
 	KTAP(no_receive_no_message),
@@ -500,6 +718,13 @@ static const struct ktap_test tests[] = {
 	KTAP(naks_do_not_pass_a_plain_write),
 	KTAP(a_failed_plain_write_is_naked),
 	KTAP(write_with_immediate_and_host_flush),
+	KTAP(atomics_wait_for_the_host),
+	KTAP(atomics_need_a_receive),
+	KTAP(answers_wait_for_an_atomic),
+	KTAP(a_repeated_atomic_is_held),
+	KTAP(a_durable_atomic_is_replayed),
+	KTAP(a_failed_atomic_is_naked),
+	KTAP(an_atomic_needs_no_right_to_write),
 };
 
 KTAP_MAIN(tests)

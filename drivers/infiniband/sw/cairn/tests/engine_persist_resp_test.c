@@ -238,20 +238,6 @@ static void atomics_are_durable(void)
 	sim_end(rig.s);
 }
 
-static void host_flush_refuses_atomics(void)
-{
-	struct rig rig = persist_rig(CAIRN_PERSIST_HOST);
-	u64 word = 40;
-
-	memcpy(rig.mb->mem, &word, sizeof(word));
-	rig_send(&rig, 1, CAIRN_WQE_FAA, 8);
-	ktap_ok(sim_run(rig.s, SIM_SEC));
-	expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_REM_ACCESS_ERR);
-	ktap_mem_eq(rig.mb->mem, &word, sizeof(word));
-	ktap_eq(rig.b->atomics, 0);
-	sim_end(rig.s);
-}
-
 struct script {
 	u8 opcode;
 	u32 len, dma_len, off;
@@ -614,7 +600,6 @@ static const struct ktap_test tests[] = {
 	KTAP(a_receive_fences_for_waiting_answers),
 	KTAP(the_host_is_asked_after_the_fence),
 	KTAP(atomics_are_durable),
-	KTAP(host_flush_refuses_atomics),
 	KTAP(duplicates_follow_the_watermark),
 	KTAP(watermark_of_a_former_lap),
 	KTAP(duplicate_of_a_message_under_way),

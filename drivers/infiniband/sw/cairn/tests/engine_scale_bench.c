@@ -367,6 +367,8 @@ int cairn_env_check(struct cairn_qpc *c, u32 key, u64 va, u64 len,
 		    enum cairn_access access) { return 0; }
 int cairn_env_check_write(struct cairn_qpc *c, u32 key, u64 va, u64 len,
 			  u8 *durability) { *durability = 0; return 0; }
+int cairn_env_check_atomic(struct cairn_qpc *c, u32 key, u64 va,
+			   u8 *durability) { abort(); }
 void cairn_env_stream_words(void *to, const void *from, u32 num) { abort(); }
 void cairn_env_fence(struct cairn_qpc *c) {}
 bool cairn_env_fence_later(struct cairn_qpc *c) { abort(); }
@@ -386,7 +388,7 @@ int cairn_env_region(struct cairn_qpc *c, u32 key, u64 *va, u64 *len) { abort();
 int cairn_env_store(struct cairn_qpc *c, const struct cairn_pkt *pkt,
 		    enum cairn_access access) { abort(); }
 int cairn_env_atomic(struct cairn_qpc *c, const struct cairn_pkt *pkt,
-		     u64 *orig, enum cairn_persist *persist) { abort(); }
+		     u64 *orig, bool writeback) { abort(); }
 int cairn_env_invalidate(struct cairn_qpc *c, u32 rkey) { abort(); }
 int cairn_env_local(struct cairn_qpc *c,
 		    const struct cairn_send_wqe *wqe) { abort(); }

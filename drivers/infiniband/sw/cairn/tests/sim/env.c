@@ -108,6 +108,17 @@ int cairn_env_check_write(struct cairn_qpc *qpc, u32 key, u64 va, u64 len,
 	return 0;
 }
 
+int cairn_env_check_atomic(struct cairn_qpc *qpc, u32 key, u64 va,
+			   u8 *durability)
+{
+	struct sim_qp *qp = to_sim_qp(qpc);
+
+	if (!sim_mr_at(qp, key, va, sizeof(u64), CAIRN_ACCESS_REMOTE_ATOMIC))
+		return -EFAULT;
+	*durability = sim_mr_find(qp->s, qp->host, qp->pd, key)->durability;
+	return 0;
+}
+
 u64 cairn_env_flush_limit(struct cairn_qpc *qpc, u32 key)
 {
 	struct sim_qp *qp = to_sim_qp(qpc);
@@ -206,7 +217,7 @@ u32 cairn_env_random(struct cairn_qpc *qpc)
 }
 
 int cairn_env_atomic(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
-		     u64 *orig, enum cairn_persist *persist)
+		     u64 *orig, bool writeback)
 {
 	struct sim_qp *qp = to_sim_qp(qpc);
 	struct sim_mr *mr;
@@ -220,9 +231,6 @@ int cairn_env_atomic(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 	if (!bytes)
 		return -EFAULT;
 	mr = sim_mr_find(qp->s, qp->host, qp->pd, pkt->rkey);
-	*persist = mr->persist;
-	if (mr->persist == CAIRN_PERSIST_HOST)
-		return -EFAULT;
 	err = sim_odp_find(qp, CAIRN_RESP, pkt->rkey, pkt->va, sizeof(v));
 	if (err)
 		return err;
@@ -234,7 +242,7 @@ int cairn_env_atomic(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 		v = pkt->swap_add;
 	memcpy(bytes, &v, sizeof(v));
 	qp->atomics++;
-	if (mr->persist == CAIRN_PERSIST_NIC)
+	if (writeback)
 		sim_writeback(qp, mr, bytes - mr->mem, sizeof(u64));
 	return 0;
 }
