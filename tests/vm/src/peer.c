@@ -269,7 +269,7 @@ static void by_hand(void)
 /* Answers without a question, and noise. */
 static void hostile(void)
 {
-	u64 bad = vt_counter(&db, "bad_answers");
+	u64 bad = vt_counter(&db, "peer_bad_answers");
 	u8 mad[MAD] = {};
 	struct hand hand;
 	int i, k;
@@ -290,7 +290,7 @@ static void hostile(void)
 	hand_close(&hand);
 	/* all of these were handled when this is answered */
 	both_ways();
-	ktap_ok(vt_counter_reaches(&db, "bad_answers", bad + 50) >= bad + 50);
+	ktap_ok(vt_counter_reaches(&db, "peer_bad_answers", bad + 50) >= bad + 50);
 }
 
 /* The standard counters, which ib_core reads from the device. */

@@ -589,20 +589,20 @@ static void unread_async_events(void)
 	struct ibv_srq_init_attr init = { .attr = { 16, 1, 0 } };
 	struct ibv_srq_attr attr = { .srq_limit = 1 };
 	struct ibv_srq *srq = ibv_create_srq(da.pd, &init);
-	u64 before = vt_counter(&da, "async_withheld");
+	u64 before = vt_counter(&da, "async_events_withheld");
 	int i, n = 0;
 
 	must(srq);
 	for (i = 0; i < 10000; i++) {
 		must(!ibv_modify_srq(srq, &attr, IBV_SRQ_LIMIT));
-		if (!(i % 100) && vt_counter(&da, "async_withheld") > before)
+		if (!(i % 100) && vt_counter(&da, "async_events_withheld") > before)
 			break;
 	}
 	ktap_diag("%d calls", i);
 	while (vt_async(&da, IBV_EVENT_SRQ_LIMIT_REACHED, n < 64 ? 10000 : 0))
 		n++;
 	ktap_eq(n, 64);
-	ktap_ok(vt_counter(&da, "async_withheld") > before);
+	ktap_ok(vt_counter(&da, "async_events_withheld") > before);
 	must(!ibv_modify_srq(srq, &attr, IBV_SRQ_LIMIT));
 	ktap_ok(vt_async(&da, IBV_EVENT_SRQ_LIMIT_REACHED, 10000));
 	ibv_destroy_srq(srq);

@@ -113,13 +113,12 @@ static void faults_arrives(void)
 
 static void a_lost_request_is_sent_again(void)
 {
-	u64 again = vt_counter(&dev_a, "retransmits"), faults = vt_counter(&dev_a, "faults");
+	u64 again = vt_counter(&dev_a, "retransmits");
 
 	faults_begin();
 	faults_rule(&dev_a, "sent:opcode=SEND_ONLY_IMM,nth=1");
 	faults_arrives();
 	ktap_eq(faults_hits(&dev_a), 1);
-	ktap_eq(vt_counter(&dev_a, "faults"), faults + 1);
 	ktap_ok(vt_counter(&dev_a, "retransmits") > again);
 	must(!cairndv_fault_clear(dev_a.ctx));
 	faults_rule(&dev_b, "received:opcode=SEND_ONLY_IMM,count=1");

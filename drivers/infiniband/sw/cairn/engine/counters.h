@@ -124,9 +124,9 @@
 	X(ODP_DROPS, odp_drops,						\
 	  "UC and UD messages dropped because memory was not present")	\
 	X(CQ_OVERFLOWS, cq_overflows, "completion queues that overflowed") \
-	X(CQ_EVENTS_WITHHELD, cq_withheld,				\
+	X(CQ_EVENTS_WITHHELD, cq_events_withheld,			\
 	  "completion events not raised: 64 of the CQ are not read")	\
-	X(ASYNC_EVENTS_WITHHELD, async_withheld,			\
+	X(ASYNC_EVENTS_WITHHELD, async_events_withheld,			\
 	  "asynchronous events not raised: 64 of the object are not read") \
 	X(PERSIST_ACKS_SENT, persist_acks_sent,				\
 	  "PERSIST ACKs sent")						\
@@ -151,7 +151,7 @@
 	  "times a peer was asked what it can make durable")		\
 	X(PEER_QUESTIONS, peer_questions,				\
 	  "questions of peers what this device can make durable")	\
-	X(PEER_BAD_ANSWERS, bad_answers,				\
+	X(PEER_BAD_ANSWERS, peer_bad_answers,				\
 	  "answers of peers refused: malformed, late, or without a question")	\
 	X(PERSIST_FULL, persist_full,					\
 	  "messages put off because too many wait for the host")	\
@@ -186,8 +186,6 @@
 	X(CNPS_SENT, cnps_sent, "congestion notifications sent")	\
 	X(CNPS_RECEIVED, cnps_received,					\
 	  "congestion notifications received")				\
-	X(FAULTS, faults,						\
-	  "times that a rule of cairn_fault was applied")		\
 	X(LANE_TURNS, lane_turns, "times a lane served a QP")		\
 	X(TIMER_TURNS, timer_turns, "QP sides run because their deadline came")
 

@@ -147,7 +147,5 @@ struct cairn_fault_hit cairn_fault_meet(struct cairn_nic *nic,
 		hit.delay_us = rule->delay_us;
 	}
 	spin_unlock(&faults->lock);
-	if (hit.act)
-		cairn_nic_count(nic, CAIRN_CTR_FAULTS, 1);
 	return hit;
 }
