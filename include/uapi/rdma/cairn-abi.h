@@ -677,7 +677,6 @@ enum cairn_fault_acts {
 
 #define CAIRN_FAULT_MAX_DELAY	10000000	/* microseconds */
 
-
 struct cairn_fault_rule {
 	__u8 direction;		/* enum cairn_fault_directions */
 	__u8 act;		/* enum cairn_fault_acts */

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #include <linux/array_size.h>
+#include <linux/bits.h>
 #include <linux/errno.h>
 #include <linux/string.h>
 #include "fault/match.h"
 #include "wire/hdr.h"
 
 /* Directions in which an act is possible, a bit for each; 0: there is no such act. */
-#define MATCH_SENT	(1 << CAIRN_FAULT_SENT)
-#define MATCH_RECEIVED	(1 << CAIRN_FAULT_RECEIVED)
+#define MATCH_SENT	BIT(CAIRN_FAULT_SENT)
+#define MATCH_RECEIVED	BIT(CAIRN_FAULT_RECEIVED)
 
 static const u8 match_acts[] = {
 	[CAIRN_FAULT_DROP] = MATCH_SENT | MATCH_RECEIVED,
@@ -22,7 +23,7 @@ static bool match_act_fits(const struct cairn_fault_rule *rule)
 {
 	return rule->direction <= CAIRN_FAULT_RECEIVED &&
 	       rule->act < ARRAY_SIZE(match_acts) &&
-	       match_acts[rule->act] & (1 << rule->direction);
+	       match_acts[rule->act] & BIT(rule->direction);
 }
 
 /* Values that belong to an act; the others must be zero. */

@@ -23,6 +23,7 @@ static DEFINE_MUTEX(rules_mutex);
 
 bool cairn_fault_any(const struct cairn_nic *nic)
 {
+	/* Pairs with rules_of(). */
 	const struct cairn_faults *faults = smp_load_acquire(&nic->faults);
 
 	return faults && READ_ONCE(faults->num);
@@ -40,7 +41,7 @@ static struct cairn_faults *rules_of(struct cairn_nic *nic)
 		return NULL;
 	spin_lock_init(&faults->lock);
 	cairn_delay_init(&faults->delays, nic);
-	/* Pairs with cairn_fault_any(). */
+	/* Pairs with cairn_fault_any() and cairn_fault_list(). */
 	smp_store_release(&nic->faults, faults);
 	return faults;
 }
@@ -96,6 +97,7 @@ void cairn_fault_clear(struct cairn_nic *nic)
 
 void cairn_fault_list(struct cairn_nic *nic, struct cairn_fault_list *list)
 {
+	/* Pairs with rules_of(). */
 	struct cairn_faults *faults = smp_load_acquire(&nic->faults);
 	u32 i;
 
