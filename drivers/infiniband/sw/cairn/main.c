@@ -5,6 +5,7 @@
 #include <rdma/rdma_netlink.h>
 #include "checksum.h"
 #include "device/epoch.h"
+#include "fault/rules.h"
 #include "lane/lane.h"
 #include "net/net.h"
 #include "persist/stream.h"
@@ -78,6 +79,7 @@ static void __exit cairn_exit(void)
 	ib_unregister_driver(CAIRN_DRIVER_ID);
 	cairn_net_exit();
 	cairn_verbs_exit();
+	cairn_fault_exit();
 	cairn_queue_caches_stop();
 	cairn_lanes_stop();
 	cairn_epochs_stop();

@@ -134,17 +134,6 @@ static struct delay_held *delay_find_swap(struct cairn_delays *delays,
 	return NULL;
 }
 
-bool cairn_delay_waits(struct cairn_delays *delays,
-		       const struct cairn_delay_place *place)
-{
-	bool waits;
-
-	spin_lock(&delays->lock);
-	waits = delay_find_swap(delays, place);
-	spin_unlock(&delays->lock);
-	return waits;
-}
-
 static struct delay_held *delay_take_swap(struct cairn_delays *delays,
 					  const struct cairn_delay_place *place)
 {

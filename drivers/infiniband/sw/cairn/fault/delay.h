@@ -51,10 +51,6 @@ void cairn_delay_init(struct cairn_delays *delays, struct cairn_nic *nic);
 bool cairn_delay_hold(struct cairn_delays *delays, struct sk_buff *skb,
 		      const struct cairn_delay_place *place, u32 us);
 
-/* Does a packet wait for the next one at this place? Below cairn_cpu_lock(). */
-bool cairn_delay_waits(struct cairn_delays *delays,
-		       const struct cairn_delay_place *place);
-
 /* A packet has passed this place: those that waited for it go on. Below
  * cairn_cpu_lock(), RCU read section.
  */

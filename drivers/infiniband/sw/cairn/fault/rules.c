@@ -15,8 +15,10 @@ struct cairn_faults {
 	struct cairn_delays delays;
 };
 
-/* Counts the devices with rules. */
-DEFINE_STATIC_KEY_FALSE(cairn_fault_key);
+/* Counts the devices with rules. A change of the code interrupts all CPUs, and rules are
+ * not for the administrator of the host only: the key is off a second later.
+ */
+DEFINE_STATIC_KEY_DEFERRED_FALSE(cairn_fault_key, HZ);
 
 /* For changes; a change of the static key takes locks of the CPUs below it. */
 static DEFINE_MUTEX(rules_mutex);
@@ -59,7 +61,7 @@ static int rules_add(struct cairn_faults *faults,
 	WRITE_ONCE(faults->num, num + 1);
 	spin_unlock_bh(&faults->lock);
 	if (!num)
-		static_branch_inc(&cairn_fault_key);
+		static_branch_deferred_inc(&cairn_fault_key);
 	return 0;
 }
 
@@ -91,7 +93,7 @@ void cairn_fault_clear(struct cairn_nic *nic)
 		spin_unlock_bh(&faults->lock);
 	}
 	if (num)
-		static_branch_dec(&cairn_fault_key);
+		static_branch_slow_dec_deferred(&cairn_fault_key);
 	mutex_unlock(&rules_mutex);
 }
 
@@ -124,6 +126,11 @@ void cairn_fault_free(struct cairn_nic *nic)
 {
 	cairn_fault_stop(nic);
 	kfree(nic->faults);
+}
+
+void cairn_fault_exit(void)
+{
+	static_key_deferred_flush(&cairn_fault_key);
 }
 
 struct cairn_delays *cairn_fault_delays(struct cairn_nic *nic)

@@ -8,12 +8,12 @@
 #ifndef CAIRN_FAULT_RULES_H
 #define CAIRN_FAULT_RULES_H
 
-#include <linux/jump_label.h>
+#include <linux/jump_label_ratelimit.h>
 #include "device/nic.h"
 #include "fault/delay.h"
 #include "fault/match.h"
 
-DECLARE_STATIC_KEY_FALSE(cairn_fault_key);
+extern struct static_key_false_deferred cairn_fault_key;
 
 /* The fate of a packet. */
 struct cairn_fault_hit {
@@ -26,14 +26,14 @@ bool cairn_fault_any(const struct cairn_nic *nic);
 
 static inline bool cairn_fault_on(const struct cairn_nic *nic)
 {
-	return static_branch_unlikely(&cairn_fault_key) && cairn_fault_any(nic);
+	return static_branch_unlikely(&cairn_fault_key.key) && cairn_fault_any(nic);
 }
 
 /* Does one of the two devices have rules? Any context. */
 static inline bool cairn_fault_between(const struct cairn_nic *from,
 				       const struct cairn_nic *to)
 {
-	return static_branch_unlikely(&cairn_fault_key) &&
+	return static_branch_unlikely(&cairn_fault_key.key) &&
 	       (cairn_fault_any(from) || cairn_fault_any(to));
 }
 
@@ -60,6 +60,9 @@ void cairn_fault_stop(struct cairn_nic *nic);
 
 /* Free all. No packets are received for the device any more. Process context, sleeps. */
 void cairn_fault_free(struct cairn_nic *nic);
+
+/* When the module goes: no device has rules. Process context, sleeps. */
+void cairn_fault_exit(void);
 
 /**
  * cairn_fault_meet() - count a packet for the rules, and apply the first that hits

@@ -364,22 +364,20 @@ static bool rx_read_packet(struct sk_buff *skb, u32 offset, u32 len,
 	return !cairn_pkt_parse(pkt, hdr, len);
 }
 
-/*
- * Parse packet @k, the only one of @batch, into its @first, check it and find
- * its QP or group. Return: false when it must be dropped.
+/* Parse packet @k, which has @len bytes at @offset, into @pkt, and check its ICRC. Return:
+ * false when it must be dropped.
  */
-static bool rx_check_packet(struct rx_arrival *arrival, u32 k,
-			    struct rx_batch *batch)
+static __always_inline bool rx_accept_packet(struct rx_arrival *arrival, u32 k,
+					     u32 offset, u32 len,
+					     struct cairn_pkt *pkt)
 {
 	struct cairn_nic *nic = arrival->nic;
-	struct cairn_pkt *pkt = batch->first;
 
-	if (!rx_read_packet(arrival->skb, batch->offset, batch->len, pkt)) {
+	if (!rx_read_packet(arrival->skb, offset, len, pkt)) {
 		cairn_nic_count(nic, CAIRN_CTR_RX_MALFORMED, 1);
 		return false;
 	}
-	if (!arrival->sure &&
-	    !rx_verify(arrival, k, batch->offset, batch->len)) {
+	if (!arrival->sure && !rx_verify(arrival, k, offset, len)) {
 		cairn_nic_count(nic, CAIRN_CTR_RX_ICRC_ERRORS, 1);
 		return false;
 	}
@@ -387,6 +385,21 @@ static bool rx_check_packet(struct rx_arrival *arrival, u32 k,
 		cairn_nic_count(nic, CAIRN_CTR_RX_PACKETS, 1);
 		cairn_nic_count(nic, CAIRN_CTR_RX_BYTES, pkt->payload_len);
 	}
+	return true;
+}
+
+/*
+ * Accept packet @k, the only one of @batch, as its @first, and find its QP or group.
+ * Return: false when it must be dropped.
+ */
+static bool rx_check_packet(struct rx_arrival *arrival, u32 k,
+			    struct rx_batch *batch)
+{
+	struct cairn_nic *nic = arrival->nic;
+	struct cairn_pkt *pkt = batch->first;
+
+	if (!rx_accept_packet(arrival, k, batch->offset, batch->len, pkt))
+		return false;
 	batch->side = cairn_exec_side_of(pkt->opcode);
 	if (arrival->group)
 		batch->members = rx_find_group(arrival, pkt);
@@ -472,7 +485,7 @@ static void rx_again(struct cairn_nic *nic, struct sk_buff *skb)
 		.ifindex = cb->ifindex,
 		.ipv6 = cb->ipv6,
 		.ce = cb->ce,
-		.local = true,
+		.local = true,	/* it was counted */
 		.sure = true,
 		.again = true,
 		.sender = cb->sender,
@@ -580,29 +593,6 @@ static void rx_meet_faults(const struct rx_arrival *arrival,
 	}
 }
 
-/* Check packet @k of an skb whose device has fault rules. Return: as rx_check_packet(). */
-static bool rx_check_faulty(struct rx_arrival *arrival, u32 k, u32 offset,
-			    u32 len, struct cairn_pkt *pkt)
-{
-	u8 hdr[CAIRN_MAX_HDR];
-
-	if (skb_copy_bits(arrival->skb, offset, hdr,
-			  min_t(u32, len, sizeof(hdr))) ||
-	    cairn_pkt_parse(pkt, hdr, len)) {
-		cairn_nic_count(arrival->nic, CAIRN_CTR_RX_MALFORMED, 1);
-		return false;
-	}
-	if (!arrival->sure && !rx_verify(arrival, k, offset, len)) {
-		cairn_nic_count(arrival->nic, CAIRN_CTR_RX_ICRC_ERRORS, 1);
-		return false;
-	}
-	if (!arrival->local) {
-		cairn_nic_count(arrival->nic, CAIRN_CTR_RX_PACKETS, 1);
-		cairn_nic_count(arrival->nic, CAIRN_CTR_RX_BYTES, pkt->payload_len);
-	}
-	return true;
-}
-
 /* rx_walk() for a device with fault rules: each packet is received as a copy. */
 static noinline void rx_walk_faulty(struct rx_arrival *arrival)
 {
@@ -612,7 +602,7 @@ static noinline void rx_walk_faulty(struct rx_arrival *arrival)
 	for (k = 0, done = 0; done < arrival->len; k++, done += len) {
 		len = min(arrival->stride, arrival->len - done);
 		offset = arrival->offset + done;
-		if (rx_check_faulty(arrival, k, offset, len, &pkt))
+		if (rx_accept_packet(arrival, k, offset, len, &pkt))
 			rx_meet_faults(arrival, &pkt, offset, len);
 	}
 	consume_skb(arrival->skb);

@@ -55,6 +55,20 @@ static __always_inline void tx_direct(struct sk_buff *skb,
 	cairn_net_settle();
 }
 
+/* Give the packet to the IP stack. Return: false when it was dropped. */
+static __always_inline bool tx_out(struct cairn_nic *nic, struct sk_buff *skb)
+{
+	int err;
+
+#if IS_ENABLED(CONFIG_IPV6)
+	if (skb->protocol == htons(ETH_P_IPV6))
+		err = ip6_local_out(nic->net, NULL, skb);
+	else
+#endif
+		err = ip_local_out(nic->net, NULL, skb);
+	return !net_xmit_eval(err);
+}
+
 void cairn_net_tx_keep(struct sk_buff *skb, const struct cairn_path *path,
 		       struct dst_entry *dst)
 {
@@ -68,37 +82,20 @@ void cairn_net_tx_keep(struct sk_buff *skb, const struct cairn_path *path,
 bool cairn_net_tx_kept(struct cairn_nic *nic, struct sk_buff *skb)
 {
 	struct dst_entry *dst = skb_dst(skb);
-	int err;
 
 	if (!dst) {
 		kfree_skb(skb);
 		return false;
 	}
 	skb->dev = dst->dev;
-#if IS_ENABLED(CONFIG_IPV6)
-	if (skb->protocol == htons(ETH_P_IPV6))
-		err = ip6_local_out(nic->net, NULL, skb);
-	else
-#endif
-		err = ip_local_out(nic->net, NULL, skb);
-	return !net_xmit_eval(err);
+	return tx_out(nic, skb);
 }
 
 bool cairn_net_tx_send(struct cairn_nic *nic, struct cairn_frame *frame,
 		       const struct cairn_path *path, struct dst_entry *dst)
 {
-	struct net *net = nic->net;
-	struct sk_buff *skb = frame->skb;
-	int err;
-
-	tx_direct(skb, path, dst);
-#if IS_ENABLED(CONFIG_IPV6)
-	if (path->ipv6)
-		err = ip6_local_out(net, NULL, skb);
-	else
-#endif
-		err = ip_local_out(net, NULL, skb);
-	return !net_xmit_eval(err);
+	tx_direct(frame->skb, path, dst);
+	return tx_out(nic, frame->skb);
 }
 
 void cairn_net_tx_count(struct cairn_nic *nic, u32 packets, u32 bytes,
