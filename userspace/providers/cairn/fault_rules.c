@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "fault_rules.h"
+#include "text.h"
 
 #define RULES_MAX	32
 #define RULES_TEXT	4096	/* bytes */
@@ -21,12 +22,7 @@ struct rule {
 	int result;
 };
 
-struct rules_name {
-	const char *name;
-	int value;
-};
-
-static const struct rules_name rules_targets[] = {
+static const struct cairn_text_name rules_targets[] = {
 	{ "alloc_mw", CAIRN_RULES_ALLOC_MW }, { "alloc_pd", CAIRN_RULES_ALLOC_PD },
 	{ "create_ah", CAIRN_RULES_CREATE_AH }, { "create_cq", CAIRN_RULES_CREATE_CQ },
 	{ "create_qp", CAIRN_RULES_CREATE_QP }, { "create_srq", CAIRN_RULES_CREATE_SRQ },
@@ -39,7 +35,7 @@ static const struct rules_name rules_targets[] = {
 	{}
 };
 
-static const struct rules_name rules_errors[] = {
+static const struct cairn_text_name rules_errors[] = {
 	{ "EACCES", EACCES }, { "EAGAIN", EAGAIN }, { "EBUSY", EBUSY },
 	{ "EFAULT", EFAULT }, { "EINTR", EINTR }, { "EINVAL", EINVAL }, { "EIO", EIO },
 	{ "ENETUNREACH", ENETUNREACH }, { "ENODEV", ENODEV }, { "ENOMEM", ENOMEM },
@@ -48,7 +44,7 @@ static const struct rules_name rules_errors[] = {
 	{}
 };
 
-static const struct rules_name rules_statuses[] = {
+static const struct cairn_text_name rules_statuses[] = {
 	{ "BAD_RESP_ERR", IBV_WC_BAD_RESP_ERR }, { "FATAL_ERR", IBV_WC_FATAL_ERR },
 	{ "GENERAL_ERR", IBV_WC_GENERAL_ERR }, { "LOC_ACCESS_ERR", IBV_WC_LOC_ACCESS_ERR },
 	{ "LOC_LEN_ERR", IBV_WC_LOC_LEN_ERR }, { "LOC_PROT_ERR", IBV_WC_LOC_PROT_ERR },
@@ -69,27 +65,16 @@ static bool rules_say;
 static uint64_t rules_calls[CAIRN_RULES_TARGETS];
 
 /* Return: the value of @name, or -1. */
-static int rules_value(const struct rules_name *names, const char *name)
+static int rules_value(const struct cairn_text_name *names, const char *name)
 {
-	while (names->name && strcmp(names->name, name))
-		names++;
-	return names->name ? names->value : -1;
-}
+	const struct cairn_text_name *found = cairn_text_find(names, name);
 
-static const char *rules_name(const struct rules_name *names, int value)
-{
-	while (names->name && names->value != value)
-		names++;
-	return names->name ? names->name : "?";
+	return found ? found->value : -1;
 }
 
 static bool rules_number(const char *text, uint64_t *number)
 {
-	char *end;
-
-	errno = 0;
-	*number = strtoull(text, &end, 10);
-	return *text >= '0' && *text <= '9' && !*end && !errno;
+	return cairn_text_number(text, 10, UINT64_MAX, number);
 }
 
 static bool rules_chance(const char *text, double *chance)
@@ -207,8 +192,8 @@ int cairn_rules_hit(enum cairn_rules_target target)
 			continue;
 		if (rules_say)
 			fprintf(stderr, "cairn-fault: %s %llu ends with %s\n",
-				rules_name(rules_targets, target), (unsigned long long)call,
-				rules_name(verb ? rules_errors : rules_statuses, rule->result));
+				cairn_text_name(rules_targets, target), (unsigned long long)call,
+				cairn_text_name(verb ? rules_errors : rules_statuses, rule->result));
 		return rule->result;
 	}
 	return 0;

@@ -12,21 +12,17 @@
 
 #include "dv.h"
 #include "method.h"
+#include "text.h"
 
 #define INJECT_QPN_MAX	0xffffffu
 #define INJECT_LEN_ANY	0xffffffffu
 
-struct inject_name {
-	const char *name;
-	unsigned int value;
-};
-
-static const struct inject_name inject_directions[] = {
+static const struct cairn_text_name inject_directions[] = {
 	{ "sent", CAIRN_FAULT_SENT }, { "received", CAIRN_FAULT_RECEIVED },
 	{}
 };
 
-static const struct inject_name inject_acts[] = {
+static const struct cairn_text_name inject_acts[] = {
 	{ "drop", CAIRN_FAULT_DROP }, { "duplicate", CAIRN_FAULT_DUPLICATE },
 	{ "corrupt", CAIRN_FAULT_CORRUPT },
 	{ "corrupt-past-icrc", CAIRN_FAULT_CORRUPT_PAST_ICRC },
@@ -37,7 +33,7 @@ static const struct inject_name inject_acts[] = {
 /* Operations of the BTH opcode: a range of these, in each transport. */
 #define INJECT_OP(first, last)	((first) | (last) << 8)
 
-static const struct inject_name inject_ops[] = {
+static const struct cairn_text_name inject_ops[] = {
 	/* groups come first */
 	{ "SEND", INJECT_OP(0x00, 0x05) }, { "WRITE", INJECT_OP(0x06, 0x0b) },
 	{ "READ_RESP", INJECT_OP(0x0d, 0x10) }, { "ATOMIC", INJECT_OP(0x13, 0x14) },
@@ -60,7 +56,7 @@ static const struct inject_name inject_ops[] = {
 };
 
 /* Opcodes of one transport. */
-static const struct inject_name inject_codes[] = {
+static const struct cairn_text_name inject_codes[] = {
 	{ "CNP", INJECT_OP(0x81, 0x81) }, { "WRITE_PERSIST", INJECT_OP(0xc0, 0xc5) },
 	{ "PERSIST_ACK", INJECT_OP(0xc8, 0xc8) },
 	{}
@@ -68,46 +64,20 @@ static const struct inject_name inject_codes[] = {
 
 static const unsigned int inject_transports[] = { 0x00, 0x20, 0x60, 0xa0 };
 
-static const struct inject_name *inject_find(const struct inject_name *names,
-					     const char *name)
-{
-	while (names->name && strcmp(names->name, name))
-		names++;
-	return names->name ? names : NULL;
-}
-
-static const char *inject_name_of(const struct inject_name *names, unsigned int value)
-{
-	while (names->name && names->value != value)
-		names++;
-	return names->name ? names->name : "?";
-}
-
-static bool inject_number(const char *text, uint64_t *number)
-{
-	char *end;
-
-	errno = 0;
-	*number = strtoull(text, &end, 10);
-	return *text >= '0' && *text <= '9' && !*end && !errno;
-}
-
 static bool inject_u32(const char *text, uint32_t least, uint32_t most, uint32_t *to)
 {
 	uint64_t number;
 
-	if (!inject_number(text, &number) || number < least || number > most)
+	if (!cairn_text_number(text, 10, most, &number) || number < least)
 		return false;
 	*to = (uint32_t)number;
 	return true;
 }
 
-static void inject_mark(uint64_t *opcodes, unsigned int range, unsigned int transport)
+static void inject_mark(uint64_t *opcodes, int range, unsigned int transport)
 {
-	unsigned int code;
-
-	for (code = range & 0xff; code <= range >> 8; code++) {
-		unsigned int opcode = transport | code;
+	for (int code = range & 0xff; code <= range >> 8; code++) {
+		unsigned int opcode = transport | (unsigned int)code;
 
 		opcodes[opcode / 64] |= 1ULL << opcode % 64;
 	}
@@ -115,14 +85,14 @@ static void inject_mark(uint64_t *opcodes, unsigned int range, unsigned int tran
 
 static bool inject_opcode(uint64_t *opcodes, const char *name)
 {
-	const struct inject_name *found = inject_find(inject_ops, name);
+	const struct cairn_text_name *found = cairn_text_find(inject_ops, name);
 	unsigned int i;
 
 	for (i = 0; found && i < 4; i++)
 		inject_mark(opcodes, found->value, inject_transports[i]);
 	if (found)
 		return true;
-	found = inject_find(inject_codes, name);
+	found = cairn_text_find(inject_codes, name);
 	if (found)
 		inject_mark(opcodes, found->value, 0);
 	return found;
@@ -188,7 +158,7 @@ static bool inject_set_seed(struct cairn_fault_rule *rule, char *value)
 {
 	uint64_t seed;
 
-	if (!inject_number(value, &seed))
+	if (!cairn_text_number(value, 10, UINT64_MAX, &seed))
 		return false;
 	rule->seed = seed;
 	return true;
@@ -196,7 +166,7 @@ static bool inject_set_seed(struct cairn_fault_rule *rule, char *value)
 
 static bool inject_set_act(struct cairn_fault_rule *rule, char *value)
 {
-	const struct inject_name *found = inject_find(inject_acts, value);
+	const struct cairn_text_name *found = cairn_text_find(inject_acts, value);
 
 	if (found)
 		rule->act = (uint8_t)found->value;
@@ -206,20 +176,20 @@ static bool inject_set_act(struct cairn_fault_rule *rule, char *value)
 /* Microseconds, or with the unit us, ms or s. */
 static bool inject_set_time(struct cairn_fault_rule *rule, char *value)
 {
-	static const struct inject_name units[] = {
+	static const struct cairn_text_name units[] = {
 		{ "", 1 }, { "us", 1 }, { "ms", 1000 }, { "s", 1000000 }, {}
 	};
-	const struct inject_name *unit;
+	const struct cairn_text_name *unit;
 	uint64_t number;
 	char *end;
 
 	errno = 0;
 	number = strtoull(value, &end, 10);
-	unit = inject_find(units, end);
+	unit = cairn_text_find(units, end);
 	if (*value < '0' || *value > '9' || errno || !unit || !number ||
-	    number > CAIRN_FAULT_MAX_DELAY / unit->value)
+	    number > CAIRN_FAULT_MAX_DELAY / (uint64_t)unit->value)
 		return false;
-	rule->delay_us = (uint32_t)number * unit->value;
+	rule->delay_us = (uint32_t)(number * (uint64_t)unit->value);
 	return true;
 }
 
@@ -252,14 +222,14 @@ static bool inject_set(struct cairn_fault_rule *rule, char *option)
 static bool inject_parse(struct cairn_fault_rule *rule, char *text)
 {
 	char *options = strchr(text, ':'), *option, *place;
-	const struct inject_name *direction;
+	const struct cairn_text_name *direction;
 
 	*rule = (struct cairn_fault_rule){
 		.act = CAIRN_FAULT_DROP, .max_len = INJECT_LEN_ANY,
 	};
 	if (options)
 		*options++ = '\0';
-	direction = inject_find(inject_directions, text);
+	direction = cairn_text_find(inject_directions, text);
 	if (!direction)
 		return false;
 	rule->direction = (uint8_t)direction->value;
@@ -322,7 +292,7 @@ inject_write(struct inject_text *text, const char *format, ...)
 }
 
 /* Removes the opcodes of the name from @opcodes. Return: false if they are not all there. */
-static bool inject_take(uint64_t *opcodes, const struct inject_name *name, bool op)
+static bool inject_take(uint64_t *opcodes, const struct cairn_text_name *name, bool op)
 {
 	uint64_t own[4] = {}, missing = 0;
 	unsigned int i;
@@ -339,7 +309,7 @@ static bool inject_take(uint64_t *opcodes, const struct inject_name *name, bool 
 static void inject_write_opcodes(struct inject_text *text, const struct cairn_fault_rule *rule)
 {
 	uint64_t opcodes[4] = {};
-	const struct inject_name *name;
+	const struct cairn_text_name *name;
 	const char *sign = ",opcode=";
 
 	memcpy(opcodes, rule->opcodes, sizeof(opcodes));
@@ -357,8 +327,8 @@ static void inject_write_opcodes(struct inject_text *text, const struct cairn_fa
 
 static void inject_format(struct inject_text *text, const struct cairn_fault_rule *rule)
 {
-	inject_write(text, "%s:act=%s", inject_name_of(inject_directions, rule->direction),
-		     inject_name_of(inject_acts, rule->act));
+	inject_write(text, "%s:act=%s", cairn_text_name(inject_directions, rule->direction),
+		     cairn_text_name(inject_acts, rule->act));
 	if (rule->delay_us)
 		inject_write(text, ",time=%uus", rule->delay_us);
 	if (rule->qpn)

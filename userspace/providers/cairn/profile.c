@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "profile.h"
+#include "text.h"
 
 /* The kinds of objects that are counted. */
 enum profile_object {
@@ -52,23 +53,20 @@ static const struct profile_limit {
 };
 #define PROFILE_LIMITS (sizeof(profile_limits) / sizeof(profile_limits[0]))
 
-#define PROFILE_TRANSPORT(type) (1u << (type))
+#define PROFILE_TRANSPORT(type) (1 << (type))
 #define PROFILE_XRC (PROFILE_TRANSPORT(IBV_QPT_XRC_SEND) | PROFILE_TRANSPORT(IBV_QPT_XRC_RECV))
 
-static const struct {
-	const char *name;
-	uint32_t types;
-} profile_transports[] = {
+static const struct cairn_text_name profile_transports[] = {
 	{ "rc", PROFILE_TRANSPORT(IBV_QPT_RC) }, { "uc", PROFILE_TRANSPORT(IBV_QPT_UC) },
 	{ "ud", PROFILE_TRANSPORT(IBV_QPT_UD) }, { "xrc", PROFILE_XRC },
+	{}
 };
-#define PROFILE_TRANSPORTS (sizeof(profile_transports) / sizeof(profile_transports[0]))
 
-static struct {
+static struct profile {
 	struct ibv_device_attr attr;	/* the limits; those that are not named: INT_MAX */
 	uint64_t max_inline;
 	uint64_t max_mtu;		/* bytes */
-	uint32_t transports;
+	int transports;			/* bits of PROFILE_TRANSPORT() */
 	bool no_atomics;
 	bool no_odp;
 } profile;
@@ -99,37 +97,23 @@ static int profile_error(const char *file, int line, const char *format, ...)
 	return EINVAL;
 }
 
-/* Return: whether @text is a number of at most @max and nothing else. */
-static bool profile_number(const char *text, uint64_t max, uint64_t *number)
-{
-	char *end;
-
-	if (*text < '0' || *text > '9')
-		return false;
-	errno = 0;
-	*number = strtoull(text, &end, 0);
-	return !errno && !*end && *number <= max;
-}
-
-static bool profile_set_transports(char *text)
+static bool profile_set_transports(struct profile *read, char *text)
 {
 	char *place, *word;
-	size_t i;
 
-	profile.transports = 0;
+	read->transports = 0;
 	for (word = strtok_r(text, ",", &place); word; word = strtok_r(NULL, ",", &place)) {
-		for (i = 0; i < PROFILE_TRANSPORTS; i++)
-			if (!strcmp(word, profile_transports[i].name))
-				break;
-		if (i == PROFILE_TRANSPORTS)
+		const struct cairn_text_name *found = cairn_text_find(profile_transports, word);
+
+		if (!found)
 			return false;
-		profile.transports |= profile_transports[i].types;
+		read->transports |= found->value;
 	}
-	return profile.transports;
+	return read->transports;
 }
 
 /* Return: whether the value is right; *@known says whether the name is. */
-static bool profile_set(const char *name, char *value, bool *known)
+static bool profile_set(struct profile *read, const char *name, char *value, bool *known)
 {
 	uint64_t number;
 
@@ -137,40 +121,41 @@ static bool profile_set(const char *name, char *value, bool *known)
 	for (size_t i = 0; i < PROFILE_LIMITS; i++) {
 		if (strcmp(name, profile_limits[i].name))
 			continue;
-		if (!profile_number(value, INT_MAX, &number))
+		if (!cairn_text_number(value, 0, INT_MAX, &number))
 			return false;
-		*profile_value(&profile.attr, &profile_limits[i]) = (int)number;
+		*profile_value(&read->attr, &profile_limits[i]) = (int)number;
 		return true;
 	}
 	if (!strcmp(name, "max_mr_size"))
-		return profile_number(value, UINT64_MAX, &profile.attr.max_mr_size);
+		return cairn_text_number(value, 0, UINT64_MAX, &read->attr.max_mr_size);
 	if (!strcmp(name, "max_inline_data"))
-		return profile_number(value, UINT32_MAX, &profile.max_inline);
+		return cairn_text_number(value, 0, UINT32_MAX, &read->max_inline);
 	if (!strcmp(name, "max_mtu"))
-		return profile_number(value, 4096, &profile.max_mtu) && profile.max_mtu >= 256 &&
-		       !(profile.max_mtu & (profile.max_mtu - 1));
+		return cairn_text_number(value, 0, 4096, &read->max_mtu) &&
+		       read->max_mtu >= 256 && !(read->max_mtu & (read->max_mtu - 1));
 	if (!strcmp(name, "transports"))
-		return profile_set_transports(value);
+		return profile_set_transports(read, value);
 	if (!strcmp(name, "atomics"))
-		return profile.no_atomics = !strcmp(value, "none");
+		return read->no_atomics = !strcmp(value, "none");
 	if (!strcmp(name, "odp"))
-		return profile.no_odp = !strcmp(value, "none");
+		return read->no_odp = !strcmp(value, "none");
 	*known = false;
 	return false;
 }
 
-static void profile_reset(void)
+static struct profile profile_without_limits(void)
 {
-	memset(&profile, 0, sizeof(profile));
+	struct profile read = {
+		.attr.max_mr_size = UINT64_MAX, .max_inline = UINT64_MAX, .max_mtu = 4096,
+		.transports = -1,
+	};
+
 	for (size_t i = 0; i < PROFILE_LIMITS; i++)
-		*profile_value(&profile.attr, &profile_limits[i]) = INT_MAX;
-	profile.attr.max_mr_size = UINT64_MAX;
-	profile.max_inline = UINT64_MAX;
-	profile.max_mtu = 4096;
-	profile.transports = UINT32_MAX;
+		*profile_value(&read.attr, &profile_limits[i]) = INT_MAX;
+	return read;
 }
 
-static int profile_read(const char *path, FILE *file)
+static int profile_read(struct profile *read, const char *path, FILE *file)
 {
 	char text[256];
 
@@ -187,7 +172,7 @@ static int profile_read(const char *path, FILE *file)
 		value = strtok_r(NULL, " \t", &place);
 		if (!value || strtok_r(NULL, " \t", &place))
 			return profile_error(path, line, "not a name and a value");
-		if (!profile_set(name, value, &known))
+		if (!profile_set(read, name, value, &known))
 			return profile_error(path, line, known ? "%s: wrong value" :
 					     "%s is no limit: cairn_profile(7) has them", name);
 	}
@@ -199,6 +184,7 @@ static int profile_read(const char *path, FILE *file)
 int cairn_profile_begin(void)
 {
 	const char *name = secure_getenv("CAIRN_PROFILE");
+	struct profile read = profile_without_limits();
 	char path[PATH_MAX];
 	FILE *file;
 	int err;
@@ -214,9 +200,10 @@ int cairn_profile_begin(void)
 		profile_error(path, 0, "%s", strerror(err));
 		return err == ENOENT ? EINVAL : err;
 	}
-	profile_reset();
-	err = profile_read(path, file);
+	err = profile_read(&read, path, file);
 	fclose(file);
+	if (!err)
+		profile = read;
 	return err;
 }
 

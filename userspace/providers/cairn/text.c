@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "text.h"
+
+const struct cairn_text_name *cairn_text_find(const struct cairn_text_name *names,
+					      const char *name)
+{
+	while (names->name && strcmp(names->name, name))
+		names++;
+	return names->name ? names : NULL;
+}
+
+const char *cairn_text_name(const struct cairn_text_name *names, int value)
+{
+	while (names->name && names->value != value)
+		names++;
+	return names->name ? names->name : "?";
+}
+
+bool cairn_text_number(const char *text, int base, uint64_t max, uint64_t *number)
+{
+	char *end;
+
+	if (*text < '0' || *text > '9')
+		return false;
+	errno = 0;
+	*number = strtoull(text, &end, base);
+	return !errno && !*end && *number <= max;
+}
