@@ -4,6 +4,7 @@
 #include "lane/watch.h"
 #include "persist/domain.h"
 #include "verbs/caps.h"
+#include "verbs/dev.h"
 #include "verbs/limits.h"
 #include "verbs/verbs.h"
 
@@ -29,13 +30,13 @@ void cairn_caps_get(struct cairn_device_caps *caps)
 
 static int UVERBS_HANDLER(CAIRN_METHOD_QUERY_DEVICE)(struct uverbs_attr_bundle *attrs)
 {
-	struct ib_ucontext *ibuc = ib_uverbs_get_ucontext(attrs);
+	struct cairn_dev *dev = cairn_dev_of_caller(attrs);
 	struct cairn_device_caps caps;
 	struct cairn_nic *nic;
 
-	if (IS_ERR(ibuc))
-		return PTR_ERR(ibuc);
-	nic = &to_cairn_dev(ibuc->device)->nic;
+	if (IS_ERR(dev))
+		return PTR_ERR(dev);
+	nic = &dev->nic;
 	cairn_caps_get(&caps);
 	caps.idle_us = READ_ONCE(nic->idle_us);
 	caps.loopback = READ_ONCE(nic->loopback);

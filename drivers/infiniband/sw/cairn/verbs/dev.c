@@ -5,6 +5,7 @@
  * serialises these three, and calls dealloc_driver once, when no object of the device
  * is left.
  */
+#include <linux/capability.h>
 #include <linux/etherdevice.h>
 #include <linux/if_arp.h>
 #include <linux/if_vlan.h>
@@ -535,6 +536,18 @@ err_dereg:
 err_async:
 	cairn_async_stop();
 	return err;
+}
+
+struct cairn_dev *cairn_dev_of_caller(struct uverbs_attr_bundle *attrs)
+{
+	struct ib_ucontext *ibuc = ib_uverbs_get_ucontext(attrs);
+
+	return IS_ERR(ibuc) ? ERR_CAST(ibuc) : to_cairn_dev(ibuc->device);
+}
+
+bool cairn_dev_may_administer(const struct cairn_dev *dev)
+{
+	return ns_capable(dev->nic.net->user_ns, CAP_NET_ADMIN);
 }
 
 /* No device is left, and cairn_verbs_remove() is not called any more. */

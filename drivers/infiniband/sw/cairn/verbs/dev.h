@@ -35,6 +35,18 @@ int cairn_verbs_add(const char *name, struct net_device *ndev);
 /* Unregister the device later, as its netdev is being unregistered. Under RTNL. */
 void cairn_verbs_remove(struct cairn_nic *nic);
 
+/* The device of the caller of a method, or the error of ib_uverbs_get_ucontext(). */
+struct cairn_dev *cairn_dev_of_caller(struct uverbs_attr_bundle *attrs);
+
+/**
+ * cairn_dev_may_administer() - has the caller CAP_NET_ADMIN in the device's namespace?
+ * @dev: the device
+ *
+ * The capability counts in the user namespace that owns the network namespace. It is the
+ * one that a qdisc needs, which can lose and delay packets, too.
+ */
+bool cairn_dev_may_administer(const struct cairn_dev *dev);
+
 /* Report the port's state after a change of the netdev's link or MTU. Under RTNL. */
 void cairn_verbs_changed(struct cairn_nic *nic);
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* The methods that change and show the fault rules of a device (fault/rules.h). */
-#include <linux/capability.h>
 #include <linux/slab.h>
-#include <net/net_namespace.h>
 #include <rdma/uverbs_ioctl.h>
 #include "fault/rules.h"
+#include "verbs/dev.h"
 #include "verbs/fault.h"
 #include "verbs/verbs.h"
 
@@ -17,14 +16,11 @@
  */
 static struct cairn_nic *fault_nic(struct uverbs_attr_bundle *attrs)
 {
-	struct ib_ucontext *ibuc = ib_uverbs_get_ucontext(attrs);
-	struct cairn_nic *nic;
+	struct cairn_dev *dev = cairn_dev_of_caller(attrs);
 
-	if (IS_ERR(ibuc))
-		return ERR_CAST(ibuc);
-	nic = &to_cairn_dev(ibuc->device)->nic;
-	return ns_capable(nic->net->user_ns, CAP_NET_ADMIN) ? nic :
-							      ERR_PTR(-EPERM);
+	if (IS_ERR(dev))
+		return ERR_CAST(dev);
+	return cairn_dev_may_administer(dev) ? &dev->nic : ERR_PTR(-EPERM);
 }
 
 static int UVERBS_HANDLER(CAIRN_METHOD_ADD_FAULT)(struct uverbs_attr_bundle *attrs)

@@ -3,8 +3,8 @@
  * The methods that read the rates of a QP, and that read and set congestion control.
  * modify_qp sets rate limits (verbs/modify.c).
  */
-#include <linux/capability.h>
 #include <rdma/uverbs_ioctl.h>
+#include "verbs/dev.h"
 #include "verbs/rate.h"
 #include "verbs/xrc.h"
 
@@ -56,7 +56,7 @@ static int rate_modify_qp_cc(struct ib_qp *ibqp, const struct cairn_cc *cc)
 
 static int rate_modify_dev_cc(struct cairn_dev *dev, const struct cairn_cc *cc)
 {
-	if (!ns_capable(dev->nic.net->user_ns, CAP_NET_ADMIN))
+	if (!cairn_dev_may_administer(dev))
 		return -EPERM;
 	if (memchr_inv(cc->params.reserved, 0, sizeof(cc->params.reserved)) ||
 	    !cairn_dcqcn_check(&cc->params))
@@ -66,18 +66,11 @@ static int rate_modify_dev_cc(struct cairn_dev *dev, const struct cairn_cc *cc)
 	return 0;
 }
 
-static struct cairn_dev *rate_caller_dev(struct uverbs_attr_bundle *attrs)
-{
-	struct ib_ucontext *ibuc = ib_uverbs_get_ucontext(attrs);
-
-	return IS_ERR(ibuc) ? ERR_CAST(ibuc) : to_cairn_dev(ibuc->device);
-}
-
 /* Return: 0; -EINVAL: values, or a UD QP; -EPERM: CAP_NET_ADMIN is needed for the device.
  */
 static int UVERBS_HANDLER(CAIRN_METHOD_MODIFY_CC)(struct uverbs_attr_bundle *attrs)
 {
-	struct cairn_dev *dev = rate_caller_dev(attrs);
+	struct cairn_dev *dev = cairn_dev_of_caller(attrs);
 	struct cairn_cc cc;
 	struct ib_qp *qp;
 	int err;
@@ -97,7 +90,7 @@ static int UVERBS_HANDLER(CAIRN_METHOD_MODIFY_CC)(struct uverbs_attr_bundle *att
 
 static int UVERBS_HANDLER(CAIRN_METHOD_QUERY_CC)(struct uverbs_attr_bundle *attrs)
 {
-	struct cairn_dev *dev = rate_caller_dev(attrs);
+	struct cairn_dev *dev = cairn_dev_of_caller(attrs);
 	struct cairn_cc cc = {};
 
 	if (IS_ERR(dev))

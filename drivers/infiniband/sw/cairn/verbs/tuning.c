@@ -8,6 +8,7 @@
 #include <linux/string.h>
 #include <rdma/uverbs_ioctl.h>
 #include "device/fabric.h"
+#include "verbs/dev.h"
 #include "verbs/tuning.h"
 #include "verbs/verbs.h"
 
@@ -20,13 +21,11 @@
  */
 static struct cairn_nic *tuning_nic(struct uverbs_attr_bundle *attrs)
 {
-	struct ib_ucontext *ibuc = ib_uverbs_get_ucontext(attrs);
+	struct cairn_dev *dev = cairn_dev_of_caller(attrs);
 
-	if (IS_ERR(ibuc))
-		return ERR_CAST(ibuc);
-	if (!capable(CAP_NET_ADMIN))
-		return ERR_PTR(-EPERM);
-	return &to_cairn_dev(ibuc->device)->nic;
+	if (IS_ERR(dev))
+		return ERR_CAST(dev);
+	return capable(CAP_NET_ADMIN) ? &dev->nic : ERR_PTR(-EPERM);
 }
 
 /* The setting costs CPU time of the host. Return: 0; -EPERM; -EINVAL: time or reserved
