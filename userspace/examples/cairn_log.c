@@ -50,6 +50,7 @@ struct writer {
 	unsigned int retries;
 	bool full;		/* the log; count is what fitted */
 	const char *ack_file;	/* gets the last seq that is durable */
+	FILE *reports;		/* gets a line for each record that is durable */
 };
 
 static int writer_post(struct writer *w)
@@ -66,10 +67,25 @@ static int writer_post(struct writer *w)
 	return err;
 }
 
-static void writer_note(const struct writer *w, uint64_t durable)
+/* Records up to the client's number @to are durable, too. */
+static void writer_report(const struct writer *w, uint64_t before, uint64_t to)
+{
+	for (uint64_t number = w->acked + 1; number <= to; number++)
+		fprintf(w->reports, "%" PRIu64 " %" PRIu64 " %016" PRIx64 "\n",
+			w->log.session.first + number - before - 1, number,
+			w->log.session.client);
+	if (fflush(w->reports))
+		log_command_fail("--reports", errno);
+}
+
+/* @before: acknowledged when the session began */
+static void writer_note(struct writer *w, uint64_t before, uint64_t durable)
 {
 	int err = 0;
 
+	if (w->reports)
+		writer_report(w, before, before + durable);
+	w->acked = before + durable;
 	if (w->ack_file)
 		err = log_command_note(w->ack_file, w->log.session.first + durable - 1);
 	if (err)
@@ -123,10 +139,8 @@ static int writer_session(struct writer *w)
 			printf("a target is back, %d of %d\n", w->log.session.left,
 			       w->log.session.num_peers);
 		returned = w->log.session.returned;
-		if (w->acked != before + durable) {
-			w->acked = before + durable;
-			writer_note(w, durable);
-		}
+		if (w->acked != before + durable)
+			writer_note(w, before, durable);
 	}
 	printf("%" PRIu64 " records durable at %" PRIu32
 	       " target(s), up to number %" PRIu64 "\n", durable,
@@ -237,6 +251,20 @@ static int verify_nothing(const struct log_medium *medium, int err)
 	return err;
 }
 
+/* As lines of --reports, with those that were written again. */
+static void verify_list(const struct log_medium *medium)
+{
+	const struct log_record *record;
+	struct log_reader reader;
+
+	if (log_reader_open(&reader, medium->log, medium->size))
+		return;
+	while ((record = log_record_next(reader.log, 0, reader.size, &reader.tail)))
+		printf("%" PRIu64 " %" PRIu64 " %016" PRIx64 "\n", record->seq,
+		       record->number, record->client);
+	log_reader_close(&reader);
+}
+
 static int verify(const struct log_medium *medium, uint64_t at_least)
 {
 	const struct log_record *record;
@@ -301,10 +329,10 @@ static int usage(void)
 		"usage: cairn_log serve -m MEMORY [-s SIZE] [-p PORT] [-1]\n"
 		"       cairn_log append -a ADDRESS[,PORT] [-a ...] [-n RECORDS]\n"
 		"                 [-l BYTES] [-o ACK-FILE] [-p PORT] [-q QUORUM] [-r TIMES]\n"
-		"                 [-b BLOCK] [-d MS] [-ceft]\n"
+		"                 [-b BLOCK] [-d MS] [-ceft] [--reports FILE]\n"
 		"                 [--coordinator URL[,URL]... [--name NAME] [--lease SECONDS]]\n"
 		"       cairn_log members -a ADDRESS[,PORT] [-a ...] [-q QUORUM] [-p PORT] [-efFt]\n"
-		"       cairn_log verify -m MEMORY [-s SIZE] [-k AT-LEAST]\n"
+		"       cairn_log verify -m MEMORY [-s SIZE] [-k AT-LEAST] [--list]\n"
 		"       cairn_log wipe -m MEMORY [-s SIZE]\n"
 		"MEMORY: a devdax device, a file, or \"anonymous\"\n"
 		"SIZE: bytes, or with k, M or G behind it\n"
@@ -321,7 +349,7 @@ struct options {
 	struct writer writer;
 	const char *memory;
 	uint64_t size, length, retries, at_least, lease;
-	bool once;
+	bool once, list;
 };
 
 /* A power of two, from a disk's sector to the longest record. */
@@ -336,16 +364,28 @@ static bool options_block(const char *text, uint32_t *shift)
 	return true;
 }
 
+static bool options_reports(struct writer *w)
+{
+	w->reports = fopen(optarg, "ae");
+	if (!w->reports)
+		log_command_fail(optarg, errno);
+	return w->reports;
+}
+
 enum {
 	OPTION_COORDINATOR = 256,
 	OPTION_NAME,
 	OPTION_LEASE,
+	OPTION_LIST,
+	OPTION_REPORTS,
 };
 
 static const struct option options_long[] = {
 	{ "coordinator", required_argument, NULL, OPTION_COORDINATOR },
 	{ "name", required_argument, NULL, OPTION_NAME },
 	{ "lease", required_argument, NULL, OPTION_LEASE },
+	{ "list", no_argument, NULL, OPTION_LIST },
+	{ "reports", required_argument, NULL, OPTION_REPORTS },
 	{}
 };
 
@@ -384,6 +424,11 @@ static bool options_one(struct options *o, int c)
 		return *optarg && strlen(optarg) < 80;
 	case OPTION_LEASE:
 		return log_command_number(optarg, &o->lease);
+	case OPTION_LIST:
+		o->list = true;
+		return true;
+	case OPTION_REPORTS:
+		return options_reports(&o->writer);
 	case '1':
 		o->once = true;
 		return true;
@@ -450,6 +495,8 @@ int main(int argc, char **argv)
 		err = wipe(&medium);
 	else
 		err = verify(&medium, o.at_least);
+	if (o.list && !strcmp(command, "verify"))
+		verify_list(&medium);
 	log_medium_close(&medium);
 	return err != 0;
 }
