@@ -111,6 +111,8 @@ static int method_persist_done(const struct ib_uverbs_ioctl_hdr *hdr)
 	fake.persist_dones++;
 	fake.persist_answers = attr->len / size;
 	memcpy(fake.persist_done, (void *)(uintptr_t)attr->data, attr->len);
+	if (fake.on_persist_done)
+		fake.on_persist_done(fake.persist_done, fake.persist_answers);
 	if (hdr->num_attrs == 1)
 		return 0;
 	assert(attr[1].attr_id == CAIRN_ATTR_PERSIST_DONE_REFUSED &&

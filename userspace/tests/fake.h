@@ -73,6 +73,7 @@ struct fake {
 	int fail_err;			/* ... with this */
 	void (*edit)(struct cairn_ring_desc *desc);	/* before answering */
 	void (*on_doorbell)(const struct cairn_doorbell *db);
+	void (*on_persist_done)(const struct cairn_persist_done *done, size_t num);
 	uint64_t persist_refused;	/* answered to PERSIST_DONE */
 	uint64_t clock_ns;		/* of every clock; 0: the real time */
 	int ioctl_errors[4];		/* consumed from the front, then 0 */
