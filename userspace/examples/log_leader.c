@@ -180,9 +180,9 @@ static struct json_object *log_leader_call(struct log_leader *leader,
 		if (log_leader_post(url, body, (long)leader->ttl * 1000 / 3,
 				    reply))
 			answer = json_tokener_parse(reply->text);
-		if (answer)
-			__atomic_store_n(&leader->url, first + i,
-					 __ATOMIC_RELAXED);
+		/* the one that answers is asked first, or the next three */
+		__atomic_store_n(&leader->url, first + i + !answer,
+				 __ATOMIC_RELAXED);
 	}
 	if (reply)
 		log_leader_notice(leader, url, reply, answer);

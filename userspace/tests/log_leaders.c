@@ -509,6 +509,21 @@ static void no_server(void)
 	log_leader_resign(&leader);
 }
 
+/* One of five members answers, and it is not among the first three. */
+static void last_url_answers(void)
+{
+	char list[256];
+	struct log_leader leader = {
+		.urls = list, .name = "last", .ttl = 5, .client = 1,
+	};
+
+	snprintf(list, sizeof(list), "http://127.0.0.1:1,http://127.0.0.1:2,"
+		 "http://127.0.0.1:3,http://127.0.0.1:4,%.*s",
+		 (int)strcspn(urls, ","), urls);
+	ktap_eq(log_leader_campaign(&leader, 0, 20000), 0);
+	log_leader_resign(&leader);
+}
+
 /* The next epoch is larger than any that a target knows. */
 static void epochs_rise(void)
 {
@@ -546,6 +561,7 @@ static void names_nest(void)
 static const struct ktap_test tests[] = {
 	KTAP(no_server),
 	KTAP(names_nest),
+	KTAP(last_url_answers),
 	KTAP(epochs_rise),
 	KTAP(leaders_change),
 };
