@@ -83,6 +83,19 @@ static uint64_t *find_made(uint64_t seq, uint64_t crc)
 	return NULL;
 }
 
+/*
+ * A writer has gone on without this record. It may come back when the copies without it are
+ * lost, and an operator says so: the epoch of such a mark is far away.
+ */
+static bool is_abandoned(const struct log_record *record,
+			 const struct log_mark *mark)
+{
+	return mark->epoch >= world.barrier_epoch &&
+	       mark->epoch - world.barrier_epoch < LOG_EPOCH_STEP / 4 &&
+	       record->seq >= world.barrier_seq &&
+	       record->epoch < world.barrier_epoch;
+}
+
 /* A copy that a writer has made equal to the others has what it had to have. */
 static bool judge_record(const struct log_record *record,
 			 const struct log_mark *mark, struct sim_target *target)
@@ -91,8 +104,7 @@ static bool judge_record(const struct log_record *record,
 
 	if (seq >= MAX_SEQ || !find_made(seq, record->crc))
 		return violated("it was never written", seq);
-	if (mark->epoch >= world.barrier_epoch && seq >= world.barrier_seq &&
-	    record->epoch < world.barrier_epoch)
+	if (is_abandoned(record, mark))
 		return violated("it had been abandoned", seq);
 	if (!world.acked_crc[seq] || world.acked_crc[seq] == record->crc)
 		return true;
