@@ -227,7 +227,7 @@ demo: all
 bench-programs: deps-quick modules
 	@mkdir -p build/bench/bin
 	@$(foreach p,$(wildcard scripts/bench/src/*.c) tests/vm/src/longest.c,$(CC) -O2 -std=gnu11 -D_GNU_SOURCE -Wall \
-		-Wextra -Werror -pthread -Itests/vm/src -Idrivers/infiniband/sw/cairn/tests/shim \
+		-Wextra -Werror -Wno-unused-parameter -pthread -Itests/vm/src -Idrivers/infiniband/sw/cairn/tests/shim \
 		-Idrivers/infiniband/sw/cairn -Iinclude/uapi -Ibuild/userspace/include \
 		-o build/bench/bin/$(basename $(notdir $(p))) $(p) tests/vm/src/vt.c tests/vm/src/vt_persist.c \
 		-Lbuild/userspace -Wl,--as-needed -lcairn -libverbs -lm &&) :
