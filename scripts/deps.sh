@@ -32,7 +32,7 @@ packages=(
 	rdma-core ibverbs-utils rdmacm-utils ibverbs-providers
 	infiniband-diags perftest python3 python3-pyverbs
 	iproute2 iputils-ping ethtool util-linux tcpdump tshark nftables strace procps
-	ndctl daxctl nvme-cli iperf3
+	ndctl daxctl xfsprogs nvme-cli iperf3
 	# containers, and counters for Prometheus
 	containernetworking-plugins crun jq python3-prometheus-client
 	# commits through a standby of ours

@@ -89,7 +89,7 @@ settings_back() {
 
 	for device in "$DEV_A" "$DEV_B"; do
 		cairn_set "$device" idle-time=default loopback=self fabric= capture=yield \
-			congestion-control=off || return
+			persistent=declared congestion-control=off || return
 	done
 }
 run_ok "the devices get their settings back" settings_back

@@ -25,6 +25,11 @@ insmod "$(kmod cairn_media_test)" dax=$CAIRN_DAX start="$(cat $sys/resource)" \
 points flush
 b() { counter "$DEV_B" "$1"; }
 
+# a program that does not know cairn: one WRITE, one WRITE_PERSIST
+fences=$(b persist_fences)
+run_ok "memory is persistent without being asked for" in_a persist automatic_write
+expect_that "... and each message has its fence" "$(b persist_fences) >= $fences + 2"
+
 forged=$(b persist_bad_tokens) flushes=$(b persist_host_flushes) fences=$(b persist_fences)
 full=$(b persist_full) late=$(b persist_late)
 points in_a persist

@@ -154,6 +154,13 @@ static void method_set_capture(const struct ib_uverbs_attr *attr)
 	memcpy(&fake.set_capture, &attr->data, sizeof(fake.set_capture));
 }
 
+static void method_set_persistent(const struct ib_uverbs_attr *attr)
+{
+	assert(attr->attr_id == CAIRN_ATTR_SET_PERSISTENT &&
+	       attr->len == sizeof(fake.set_persistent));
+	memcpy(&fake.set_persistent, &attr->data, sizeof(fake.set_persistent));
+}
+
 static void method_flush_limit(const struct ib_uverbs_attr *attrs)
 {
 	assert(attrs[0].attr_id == CAIRN_ATTR_FLUSH_LIMIT_MR && !attrs[0].len);
@@ -179,6 +186,9 @@ static void method_tuning(const struct ib_uverbs_ioctl_hdr *hdr)
 		break;
 	case CAIRN_METHOD_SET_CAPTURE:
 		method_set_capture(&hdr->attrs[0]);
+		break;
+	case CAIRN_METHOD_SET_PERSISTENT:
+		method_set_persistent(&hdr->attrs[0]);
 		break;
 	default:
 		assert(hdr->method_id == CAIRN_METHOD_SET_IDLE);

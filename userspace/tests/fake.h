@@ -50,6 +50,7 @@ struct fake {
 	struct cairn_set_loopback set_loopback;	/* the last */
 	struct cairn_set_fabric set_fabric;
 	struct cairn_set_capture set_capture;
+	struct cairn_set_persistent set_persistent;
 	struct cairn_set_flush_limit flush_limit;	/* the last */
 	struct cairn_query_peer query_peer;	/* the last */
 	struct cairn_peer_caps peer_caps;	/* the answer */

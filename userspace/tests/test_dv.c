@@ -135,6 +135,19 @@ static void fabric(void)
 	close_qp();
 }
 
+static void persistent(void)
+{
+	open_qp();
+	ktap_eq(cairndv_set_persistent(ctx, CAIRNDV_PERSISTENT_AUTO), 0);
+	ktap_eq(fake.set_persistent.mode, CAIRN_PERSISTENT_AUTO);
+	ktap_eq(fake.set_persistent.reserved, 0);
+	fake.ioctl_errors[0] = EPERM;
+	ktap_eq(cairndv_set_persistent(ctx, CAIRNDV_PERSISTENT_DECLARED), EPERM);
+	fake.ioctl_errors[0] = EPROTONOSUPPORT;
+	ktap_eq(cairndv_set_persistent(ctx, CAIRNDV_PERSISTENT_DECLARED), EOPNOTSUPP);
+	close_qp();
+}
+
 static void idle_time(void)
 {
 	static const struct verbs_device_ops other;
@@ -202,6 +215,7 @@ static const struct ktap_test tests[] = {
 	KTAP(idle_time),
 	KTAP(loopback),
 	KTAP(fabric),
+	KTAP(persistent),
 	KTAP(peer),
 };
 

@@ -22,8 +22,14 @@ static const char * const capture_names[] = {
 	[CAIRNDV_CAPTURE_KEEP] = "keep",
 };
 
+static const char * const persistent_names[] = {
+	[CAIRNDV_PERSISTENT_DECLARED] = "declared",
+	[CAIRNDV_PERSISTENT_AUTO] = "auto",
+};
+
 #define LOOPBACK_NAMES	(sizeof(loopback_names) / sizeof(loopback_names[0]))
 #define CAPTURE_NAMES	(sizeof(capture_names) / sizeof(capture_names[0]))
+#define PERSISTENT_NAMES	(sizeof(persistent_names) / sizeof(persistent_names[0]))
 
 static int set_idle_time(struct ibv_context *ctx, const char *value)
 {
@@ -71,6 +77,14 @@ static int set_capture(struct ibv_context *ctx, const char *value)
 	return mode < 0 ? EINVAL : cairndv_set_capture(ctx, (enum cairndv_capture)mode);
 }
 
+static int set_persistent(struct ibv_context *ctx, const char *value)
+{
+	int mode = number_of(value, persistent_names, PERSISTENT_NAMES);
+
+	return mode < 0 ? EINVAL :
+			  cairndv_set_persistent(ctx, (enum cairndv_persistent)mode);
+}
+
 static int set_cc(struct ibv_context *ctx, const char *value)
 {
 	struct cairndv_cc_attr attr = {};
@@ -93,6 +107,7 @@ static const struct setting {
 	{ "loopback=", set_loopback },
 	{ "fabric=", set_fabric },
 	{ "capture=", set_capture },
+	{ "persistent=", set_persistent },
 	{ "congestion-control=", set_cc },
 };
 
@@ -138,11 +153,12 @@ static int show(struct ibv_context *ctx)
 		fprintf(stderr, "cairn_set: %s\n", strerror(err));
 		return 1;
 	}
-	printf("idle-time=%u\nloopback=%s\nfabric=%.16s\ncapture=%s\ncongestion-control=%s\n",
+	printf("idle-time=%u\nloopback=%s\nfabric=%.16s\ncapture=%s\npersistent=%s\ncongestion-control=%s\n",
 	       dev.idle_us,
 	       dev.loopback < LOOPBACK_NAMES ? loopback_names[dev.loopback] : "?",
 	       dev.fabric,
 	       dev.capture < CAPTURE_NAMES ? capture_names[dev.capture] : "?",
+	       dev.persistent < PERSISTENT_NAMES ? persistent_names[dev.persistent] : "?",
 	       cc.enabled ? "on" : "off");
 	return 0;
 }
@@ -180,7 +196,7 @@ int main(int argc, char **argv)
 
 	if (argc < 2 || argv[1][0] == '-') {
 		fprintf(stderr,
-			"usage: cairn_set DEVICE [idle-time=MICROSECONDS|default] [loopback=self|off|host] [fabric=NAME] [capture=yield|keep] [congestion-control=on|off]\n");
+			"usage: cairn_set DEVICE [idle-time=MICROSECONDS|default] [loopback=self|off|host] [fabric=NAME] [capture=yield|keep] [persistent=declared|auto] [congestion-control=on|off]\n");
 		return 2;
 	}
 	ctx = open_device(argv[1]);

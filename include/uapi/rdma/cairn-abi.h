@@ -427,7 +427,8 @@ struct cairn_reg_mr_req {
 
 /* Written when the request has a tail. */
 struct cairn_reg_mr_resp {
-	__u32 flags;		/* as accepted */
+	/* As accepted. With CAIRN_PERSISTENT_AUTO it may have CAIRN_MR_PERSIST_NIC, too. */
+	__u32 flags;
 	__u32 reserved;
 };
 
@@ -458,6 +459,7 @@ enum cairn_tuning_methods {
 	CAIRN_METHOD_SET_LOOPBACK,
 	CAIRN_METHOD_SET_FABRIC,
 	CAIRN_METHOD_SET_CAPTURE,
+	CAIRN_METHOD_SET_PERSISTENT,
 };
 
 enum cairn_peer_methods {
@@ -557,6 +559,26 @@ enum cairn_capture_modes {
 
 struct cairn_set_capture {
 	__u32 mode;		/* enum cairn_capture_modes */
+	__u32 reserved;
+};
+
+/*
+ * Which regions of persistent memory have NIC flush: those that are registered with
+ * CAIRN_MR_PERSIST_NIC, or all that could be. Other memory is not affected, nor are regions
+ * that exist. Needs CAP_NET_ADMIN in the initial user namespace. Input: struct
+ * cairn_set_persistent, inlined in the attribute.
+ */
+enum cairn_set_persistent_attrs {
+	CAIRN_ATTR_SET_PERSISTENT = (1U << 12),
+};
+
+enum cairn_persistent_modes {
+	CAIRN_PERSISTENT_DECLARED,	/* those registered with the flag; at first */
+	CAIRN_PERSISTENT_AUTO,		/* all with a right to write */
+};
+
+struct cairn_set_persistent {
+	__u32 mode;		/* enum cairn_persistent_modes */
 	__u32 reserved;
 };
 
@@ -736,7 +758,8 @@ struct cairn_device_caps {
 	__u32 loopback;			/* enum cairn_loopback_modes */
 	char fabric[CAIRN_FABRIC_NAME];	/* empty: in none */
 	__u32 capture;			/* enum cairn_capture_modes */
-	__u32 reserved[3];
+	__u32 persistent;		/* enum cairn_persistent_modes */
+	__u32 reserved[2];
 };
 
 /*

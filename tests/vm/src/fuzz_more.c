@@ -361,6 +361,7 @@ static void of_device(void)
 	cairndv_set_loopback(of, one_in(8) ? number() : below(3));
 	cairndv_set_fabric(of, one_in(2) ? "one" : one_in(2) ? "two" : NULL);
 	cairndv_set_capture(of, one_in(8) ? number() : below(2));
+	cairndv_set_persistent(of, one_in(8) ? number() : below(2));
 	cairndv_persist_done(of, one_in(2) ? number() : below(64), below(2));
 	fuzz_answers(of);
 	cairndv_query_release(of, number());

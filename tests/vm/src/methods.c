@@ -126,6 +126,7 @@ static void without_a_context(void)
 	struct cairn_set_loopback loopback = {};
 	struct cairn_set_fabric fabric = {};
 	struct cairn_set_capture capture = {};
+	struct cairn_set_persistent persistent = {};
 	struct cairn_cc cc = {};
 	char path[100];
 	int fd;
@@ -151,6 +152,9 @@ static void without_a_context(void)
 			attr_in(CAIRN_ATTR_SET_FABRIC, &fabric, sizeof(fabric))), EINVAL);
 	ktap_eq(CALL_AT(fd, TUNING, SET_CAPTURE,
 			attr_in(CAIRN_ATTR_SET_CAPTURE, &capture, sizeof(capture))), EINVAL);
+	ktap_eq(CALL_AT(fd, TUNING, SET_PERSISTENT,
+			attr_in(CAIRN_ATTR_SET_PERSISTENT, &persistent, sizeof(persistent))),
+		EINVAL);
 	close(fd);
 }
 
@@ -238,6 +242,14 @@ static int set_capture(u32 mode, u32 reserved)
 	return CALL(TUNING, SET_CAPTURE, attr_in(CAIRN_ATTR_SET_CAPTURE, &req, sizeof(req)));
 }
 
+static int set_persistent(u32 mode, u32 reserved)
+{
+	struct cairn_set_persistent req = { mode, reserved };
+
+	return CALL(TUNING, SET_PERSISTENT,
+		    attr_in(CAIRN_ATTR_SET_PERSISTENT, &req, sizeof(req)));
+}
+
 static int set_fabric(const char *bytes)
 {
 	return CALL(TUNING, SET_FABRIC, attr_in(CAIRN_ATTR_SET_FABRIC, bytes, CAIRN_FABRIC_NAME));
@@ -259,12 +271,15 @@ static void settings(void)
 	ktap_eq(set_loopback(CAIRN_LOOPBACK_OFF, 1), EINVAL);
 	ktap_eq(set_capture(CAIRN_CAPTURE_KEEP + 1, 0), EINVAL);
 	ktap_eq(set_capture(CAIRN_CAPTURE_KEEP, 1), EINVAL);
+	ktap_eq(set_persistent(CAIRN_PERSISTENT_AUTO + 1, 0), EINVAL);
+	ktap_eq(set_persistent(CAIRN_PERSISTENT_AUTO, 1), EINVAL);
 	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		ktap_eq(set_fabric(names[i]), EINVAL);
 	must(!vt_net_admin(false));
 	ktap_eq(set_idle(0, 0), EPERM);
 	ktap_eq(set_loopback(CAIRN_LOOPBACK_OFF, 0), EPERM);
 	ktap_eq(set_capture(CAIRN_CAPTURE_KEEP, 0), EPERM);
+	ktap_eq(set_persistent(CAIRN_PERSISTENT_AUTO, 0), EPERM);
 	ktap_eq(set_fabric("a\0\0\0\0\0\0\0\0\0\0\0\0\0\0"), EPERM);
 	must(!vt_net_admin(true));
 	now = caps_of(&da);

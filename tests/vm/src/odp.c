@@ -644,8 +644,8 @@ static void refused(void)
 	pair_open(&pair);
 	REFUSED_MR(ibv_reg_mr(a.pd, pair.at_a, SIZE, ODP_RW | IBV_ACCESS_MW_BIND),
 		EOPNOTSUPP);
-	/* neither NIC flush, nor host flush, nor FLUSH */
-	REFUSED_MR(ibv_reg_mr(a.pd, pair.at_a, SIZE, ODP_RW | 1 << 16), EOPNOTSUPP);
+	/* NIC flush wants persistent memory; host flush is not to be had */
+	REFUSED_MR(ibv_reg_mr(a.pd, pair.at_a, SIZE, ODP_RW | 1 << 16), EINVAL);
 	REFUSED_MR(ibv_reg_mr(a.pd, pair.at_a, SIZE, ODP_RW | 1 << 17), EOPNOTSUPP);
 	REFUSED_MR(ibv_reg_mr(a.pd, pair.at_a, 0, ODP_RW), EINVAL);
 	REFUSED_MR(ibv_reg_mr(a.pd, (void *)-8192L, PAGE, ODP_RW), EOVERFLOW);

@@ -372,6 +372,76 @@ static void registration_devdax(void)
 	munmap(mem, 4 * huge);
 }
 
+/* NIC flush for programs that do not ask for it, and for no other memory of theirs. */
+static void automatic(void)
+{
+	struct ibv_mr *mr;
+	u8 *dax, *mem;
+
+	if (!vt_dax()) {
+		ktap_skip("no devdax");
+		return;
+	}
+	dax = vt_dax_map(NULL, BUF, 0);
+	mem = vt_map(BUF);
+	must(dax && mem);
+	must(!cairndv_set_persistent(db.ctx, CAIRNDV_PERSISTENT_AUTO));
+	mr = persist_reg(dax, BUF, VT_REMOTE);
+	must(mr);
+	ktap_eq(domain_of(mr), CAIRNDV_DOMAIN_PMEM);
+	/* other memory, and back: neither is refused */
+	ktap_eq(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, mem, BUF, 0), 0);
+	ktap_eq(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, dax, BUF, 0), 0);
+	ktap_eq(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0,
+			     VT_REMOTE | IBV_ACCESS_REMOTE_READ), 0);
+	ibv_dereg_mr(mr);
+	mr = persist_reg(dax, BUF, IBV_ACCESS_REMOTE_READ);
+	must(mr);
+	ktap_eq(domain_of(mr), 0);
+	ibv_dereg_mr(mr);
+	mr = persist_reg(mem, BUF, VT_REMOTE);
+	must(mr);
+	ktap_eq(domain_of(mr), 0);
+	ibv_dereg_mr(mr);
+	mr = persist_reg(dax, BUF, VT_REMOTE | VT_HOST);
+	must(mr);
+	ktap_eq(domain_of(mr), CAIRNDV_DOMAIN_HOST);
+	ibv_dereg_mr(mr);
+	must(!cairndv_set_persistent(db.ctx, CAIRNDV_PERSISTENT_DECLARED));
+	mr = persist_reg(dax, BUF, VT_REMOTE);
+	must(mr);
+	ktap_eq(domain_of(mr), 0);
+	ibv_dereg_mr(mr);
+	munmap(dax, BUF);
+	munmap(mem, BUF);
+}
+
+/* A plain WRITE into such a region, and a READ behind it, wait for the fence. */
+static void automatic_write(void)
+{
+	struct pair pair;
+
+	if (!vt_dax()) {
+		ktap_skip("no devdax");
+		return;
+	}
+	pair_create(&pair, VT_NIC);
+	ibv_dereg_mr(pair.to.mr);
+	must(!cairndv_set_persistent(db.ctx, CAIRNDV_PERSISTENT_AUTO));
+	pair.to.mr = persist_reg(pair.to.buf, BUF, VT_REMOTE | IBV_ACCESS_REMOTE_READ);
+	must(!cairndv_set_persistent(db.ctx, CAIRNDV_PERSISTENT_DECLARED));
+	must(pair.to.mr);
+	post_as(&pair, IBV_WR_RDMA_WRITE, 1, 0, 5000, 0);
+	persist_next(pair.a.scq, 1, IBV_WC_SUCCESS, CAIRNDV_PERSIST_NONE);
+	post_as(&pair, IBV_WR_RDMA_READ, 2, 4096, 904, 0);
+	persist_next(pair.a.scq, 2, IBV_WC_SUCCESS, CAIRNDV_PERSIST_NONE);
+	ktap_ok(!memcmp(pair.to.buf, pair.a.buf, 5000));
+	/* even WRITE_PERSIST works */
+	post_write(&pair, 3, 8192, 100, 0);
+	next_written(&pair, 3);
+	pair_destroy(&pair);
+}
+
 /* CAIRN_BAD: offset of a unit with a bad block. */
 static void registration_bad_block(void)
 {
@@ -1548,6 +1618,7 @@ static void target_dies(void)
 
 #define TESTS(X)							\
 	X(query) X(registration) X(registration_devdax)			\
+	X(automatic) X(automatic_write)					\
 	X(registration_bad_block)					\
 	X(nic_flush) X(empty_message) X(ask_first)			\
 	X(region_kind) X(pipelined)					\

@@ -145,7 +145,7 @@ struct cairndv_device_attr {
 	uint32_t loopback;	/* enum cairndv_loopback */
 	char fabric[16];	/* cairndv_set_fabric(); empty: in none */
 	uint32_t capture;	/* enum cairndv_capture */
-	uint32_t reserved;
+	uint32_t persistent;	/* enum cairndv_persistent */
 };
 
 int cairndv_query_device(struct ibv_context *context,
@@ -216,6 +216,18 @@ enum cairndv_capture {
 
 int cairndv_set_capture(struct ibv_context *context,
 			enum cairndv_capture mode);
+
+/*
+ * The regions of persistent memory that have NIC flush, for all programs that use the
+ * device. A change needs CAP_NET_ADMIN in the initial user namespace.
+ */
+enum cairndv_persistent {
+	CAIRNDV_PERSISTENT_DECLARED, /* with CAIRNDV_ACCESS_PERSISTENT: the default */
+	CAIRNDV_PERSISTENT_AUTO,	/* all that can have it and allow writes */
+};
+
+int cairndv_set_persistent(struct ibv_context *context,
+			   enum cairndv_persistent mode);
 
 /*
  * Faults on demand: rules by which the device loses, damages or delays packets. They need

@@ -40,29 +40,27 @@ struct mr_cmd {
 	size_t resp_size;
 };
 
-/* The tail says how the region becomes persistent. Others have none. */
+/* The tail says how the region becomes persistent. */
 static void mr_cmd_init(struct mr_cmd *cmd, uint32_t persist)
 {
 	struct cairn_reg_mr_req req = { .flags = persist };
 
 	*cmd = (struct mr_cmd){
 		.size = VERBS_CMD_SIZE(struct ib_uverbs_reg_mr),
-		.resp_size = sizeof(struct ib_uverbs_reg_mr_resp),
+		.resp_size = sizeof(cmd->resp),
 	};
-	if (!persist)
-		return;
 	memcpy(cmd->buf.bytes + cmd->size, &req, sizeof(req));
 	cmd->size += sizeof(req);
-	cmd->resp_size = sizeof(cmd->resp);
 }
 
 /*
- * An older module refuses the unknown tail. If one ignored it, the echo would be
- * missing: memory that no device persists must not be taken for persistent.
+ * Memory that no device persists must not be taken for persistent, so the echo must have
+ * what was asked for. It may have more: cairndv_set_persistent(3).
  */
 static int mr_check_echo(struct cairn_mr *mr, uint32_t echo)
 {
-	if (echo == mr->persist)
+	mr->persist = echo;
+	if (!(mr->declared & ~echo))
 		return 0;
 	ibv_cmd_dereg_mr(&mr->vmr);
 	return EOPNOTSUPP;
@@ -78,8 +76,8 @@ struct ibv_mr *cairn_reg_mr(struct ibv_pd *pd, void *addr, size_t length,
 
 	if (!mr)
 		return NULL;
-	mr->persist = cairn_persist_mr_flags(persist);
-	mr_cmd_init(&cmd, mr->persist);
+	mr->declared = cairn_persist_mr_flags(persist);
+	mr_cmd_init(&cmd, mr->declared);
 	err = ibv_cmd_reg_mr(pd, addr, length, hca_va, access & ~(int)persist,
 			     &mr->vmr, &cmd.buf, cmd.size, &cmd.resp,
 			     cmd.resp_size);
@@ -138,12 +136,14 @@ int cairn_rereg_mr(struct verbs_mr *vmr, int flags, struct ibv_pd *pd,
 	struct ib_uverbs_rereg_mr_resp resp = {};
 	union verbs_cmd_buf cmd = {};
 
-	if (to_cmr(&vmr->ibv_mr)->persist & CAIRN_MR_PERSIST_FLAGS ||
+	if (to_cmr(&vmr->ibv_mr)->declared & CAIRN_MR_PERSIST_FLAGS ||
 	    to_cmr(&vmr->ibv_mr)->dm)
 		return EOPNOTSUPP;
 	/* The region's state after a failure depends on the step that failed. */
 	cairn_mr_forget(to_cmr(&vmr->ibv_mr));
 	to_cmr(&vmr->ibv_mr)->region.addr = NULL;
+	/* Nothing tells whether the device gives NIC flush to the new memory. */
+	to_cmr(&vmr->ibv_mr)->persist = to_cmr(&vmr->ibv_mr)->declared;
 	return ibv_cmd_rereg_mr(vmr, flags, addr, length, (uintptr_t)addr,
 				access, pd, &cmd,
 				VERBS_CMD_SIZE(struct ib_uverbs_rereg_mr),

@@ -7,7 +7,8 @@
 
 struct cairn_mr {
 	struct verbs_mr vmr;	/* must be first */
-	uint32_t persist;	/* enum cairn_mr_flags, as the device agreed */
+	uint32_t declared;	/* enum cairn_mr_flags, as the program asked */
+	uint32_t persist;	/* the same, as the device has it */
 	uint32_t flush_limit;	/* ms, 0: none */
 	struct cairn_region region;	/* addr NULL: not in keys.h's table */
 	struct cairn_dm *dm;		/* NULL: memory of the program */

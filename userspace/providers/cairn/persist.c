@@ -21,6 +21,9 @@ _Static_assert((int)CAIRNDV_DURABILITY_EADR == CAIRN_DURABILITY_EADR &&
 	       (int)CAIRNDV_DURABILITY_HOST == CAIRN_DURABILITY_HOST &&
 	       (int)CAIRNDV_DURABILITY_EMULATED == CAIRN_DURABILITY_EMULATED,
 	       "durability is passed through");
+_Static_assert((int)CAIRNDV_PERSISTENT_DECLARED == CAIRN_PERSISTENT_DECLARED &&
+	       (int)CAIRNDV_PERSISTENT_AUTO == CAIRN_PERSISTENT_AUTO,
+	       "passed through");
 
 _Static_assert(sizeof(struct cairndv_persist_info) == 64,
 	       "programs have arrays of it");
@@ -54,8 +57,18 @@ int cairndv_query_device(struct ibv_context *ctx,
 	known.loopback = caps.loopback;
 	memcpy(known.fabric, caps.fabric, sizeof(known.fabric));
 	known.capture = caps.capture;
+	known.persistent = caps.persistent;
 	cairn_dv_fill(attr, size, &known, sizeof(known));
 	return 0;
+}
+
+int cairndv_set_persistent(struct ibv_context *ctx, enum cairndv_persistent mode)
+{
+	struct cairn_set_persistent req = { .mode = mode };
+
+	return cairn_method_tune(ctx, CAIRN_METHOD_SET_PERSISTENT,
+				 cairn_method_attr(CAIRN_ATTR_SET_PERSISTENT,
+						   &req, sizeof(req)));
 }
 
 uint32_t cairn_persist_mr_flags(unsigned int access)

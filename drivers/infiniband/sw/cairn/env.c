@@ -189,10 +189,9 @@ int cairn_env_place_words(struct cairn_qpc *qpc, const struct cairn_span *to,
 	};
 	int n;
 
-	n = cairn_access_map(qp, to, words->len + pkt->payload_len, bv,
-			     ENV_MAX_FRAGMENTS);
+	n = env_map(qp, to, words->len + pkt->payload_len, bv);
 	if (n < 0)
-		return -EFAULT;
+		return n;
 	return cairn_flush_place(&place, bv, n);
 }
 

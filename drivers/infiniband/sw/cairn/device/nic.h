@@ -61,6 +61,7 @@ struct cairn_nic {
 	u32 idle_us;	/* how long lanes poll for posts; 0: every post rings */
 	u32 loopback;	/* enum cairn_loopback_modes */
 	u32 capture;	/* enum cairn_capture_modes */
+	u32 persistent;	/* enum cairn_persistent_modes */
 	struct cairn_fabric __rcu *fabric;	/* NULL: in none */
 	struct list_head in_fabric;
 	/* For net/, under RTNL: */

@@ -190,7 +190,7 @@ int cairn_env_place(struct cairn_qpc *qpc, const struct cairn_span *to,
  *	CAIRN_OP_LAST
  * @words: of the message
  *
- * Return: 0; -EFAULT: not all bytes were copied.
+ * Return: 0; -EFAULT: not all bytes were copied; -EAGAIN: none was copied.
  */
 int cairn_env_place_words(struct cairn_qpc *qpc, const struct cairn_span *to,
 			  const struct cairn_pkt *pkt,

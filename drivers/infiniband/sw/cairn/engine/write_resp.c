@@ -55,13 +55,14 @@ static int write_place_words(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 {
 	struct cairn_responder *resp = &qpc->resp;
 	struct cairn_words words = resp->persist.words;
+	int err;
 
 	sge->addr -= words.len;
 	sge->length += words.len;
-	if (cairn_env_place_words(qpc, to, pkt, &words))
-		return -EFAULT;
-	resp->persist.words = words;
-	return 0;
+	err = cairn_env_place_words(qpc, to, pkt, &words);
+	if (!err)
+		resp->persist.words = words;
+	return err;
 }
 
 static int write_place_payload(struct cairn_qpc *qpc,

@@ -1,12 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * A process registers a mapping of a device-DAX device. An ancestor of the
- * device is the region of libnvdimm, which knows how bytes become durable there
- * and which blocks are bad.
+ * A process registers a mapping of a device-DAX device, or of a file on such
+ * memory. An ancestor of the device is the region of libnvdimm, which knows how
+ * bytes become durable there and which blocks are bad.
+ *
+ * A file needs a mapping with MAP_SYNC: its block numbers are durable before a
+ * page becomes writable, and the file system grants it only if a write-back
+ * and a fence suffice. It can move or free blocks, so nothing is pinned: the
+ * mapping is checked again for each page that is faulted in (mem/odp.h). The
+ * file system does not map bad blocks.
  *
  * libnvdimm is a module that need not be loaded, so its functions are looked
- * up. The pages are pinned, so the device and its region cannot be removed.
+ * up. Pages are pinned, or the mmap lock is held, so the device and its region
+ * cannot be removed meanwhile.
  */
+#include <linux/blkdev.h>
 #include <linux/cdev.h>
 #include <linux/dax.h>
 #include <linux/device/bus.h>
@@ -23,19 +31,37 @@ static bool media_is_region(const struct device *dev)
 	       str_has_prefix(dev_name(dev), "region");
 }
 
-/* The region of the device that @vma maps, or NULL. mmap lock held. */
-static struct device *media_region_of(struct vm_area_struct *vma)
+static struct device *media_of_cdev(const struct inode *inode)
 {
-	struct device *dev;
-	struct cdev *cdev;
+	struct cdev *cdev = inode->i_cdev;
 
-	if (!vma->vm_file || !S_ISCHR(file_inode(vma->vm_file)->i_mode) ||
-	    !IS_DAX(vma->vm_file->f_mapping->host))
+	return cdev && cdev->kobj.parent ? kobj_to_dev(cdev->kobj.parent) : NULL;
+}
+
+/* The disk of a file system. A disk of the device mapper has no parent. */
+static struct device *media_of_file(const struct vm_area_struct *vma,
+				    const struct inode *inode)
+{
+	struct block_device *bdev = inode->i_sb->s_bdev;
+
+	return bdev && vma->vm_flags & VM_SYNC ? disk_to_dev(bdev->bd_disk) :
+						 NULL;
+}
+
+/* The region of the device that @vma maps, or NULL. mmap lock held. */
+static struct device *media_region_of(const struct vm_area_struct *vma)
+{
+	const struct inode *inode;
+	struct device *dev = NULL;
+
+	if (!vma->vm_file || !IS_DAX(vma->vm_file->f_mapping->host))
 		return NULL;
-	cdev = file_inode(vma->vm_file)->i_cdev;
-	if (!cdev || !cdev->kobj.parent)
-		return NULL;
-	for (dev = kobj_to_dev(cdev->kobj.parent); dev; dev = dev->parent)
+	inode = file_inode(vma->vm_file);
+	if (S_ISCHR(inode->i_mode))
+		dev = media_of_cdev(inode);
+	else if (S_ISREG(inode->i_mode))
+		dev = media_of_file(vma, inode);
+	for (; dev; dev = dev->parent)
 		if (media_is_region(dev))
 			return dev;
 	return NULL;
@@ -116,11 +142,13 @@ static int media_blocks(struct ib_device *ibdev, const struct ib_umem *umem,
 	return 0;
 }
 
-/* Check all mappings of the range. */
-static int media_mappings(struct ib_device *ibdev, const struct ib_umem *umem,
+/* Check all mappings from @at to @end. Pages of @umem must have no bad blocks;
+ * NULL: the file system checks.
+ */
+static int media_mappings(struct ib_device *ibdev, unsigned long at,
+			  unsigned long end, const struct ib_umem *umem,
 			  u8 *durability)
 {
-	unsigned long at = umem->address, end = at + umem->length;
 	struct device *region = NULL;
 	int err = 0;
 
@@ -130,7 +158,7 @@ static int media_mappings(struct ib_device *ibdev, const struct ib_umem *umem,
 		struct device *dev = vma ? media_region_of(vma) : NULL;
 
 		if (!dev) {
-			ibdev_dbg(ibdev, "reg_mr: no NVDIMM region at %#lx\n",
+			ibdev_dbg(ibdev, "reg_mr: no NVDIMM region, or no MAP_SYNC, at %#lx\n",
 				  at);
 			return -EINVAL;
 		}
@@ -142,7 +170,7 @@ static int media_mappings(struct ib_device *ibdev, const struct ib_umem *umem,
 		if (err)
 			ibdev_dbg(ibdev, "reg_mr: %s needs more than a write-back\n",
 				  dev_name(dev));
-		else
+		else if (umem)
 			err = media_blocks(ibdev, umem, dev);
 	}
 	return err;
@@ -154,7 +182,36 @@ int cairn_media_check(struct ib_device *ibdev, const struct ib_umem *umem,
 	int err;
 
 	mmap_read_lock(current->mm);
-	err = media_mappings(ibdev, umem, durability);
+	err = media_mappings(ibdev, umem->address,
+			     umem->address + umem->length, umem, durability);
 	mmap_read_unlock(current->mm);
 	return err;
+}
+
+int cairn_media_check_range(struct ib_device *ibdev, u64 start, u64 length,
+			    u8 *durability)
+{
+	int err;
+
+	if (start >= TASK_SIZE || length > TASK_SIZE - start)
+		return -EINVAL;
+	mmap_read_lock(current->mm);
+	err = media_mappings(ibdev, start, start + length, NULL, durability);
+	mmap_read_unlock(current->mm);
+	return err;
+}
+
+unsigned long cairn_media_fitting(struct mm_struct *mm, unsigned long addr,
+				  unsigned long length, u8 durability)
+{
+	u8 found = CAIRN_DURABILITY_UNKNOWN;
+	struct vm_area_struct *vma;
+	struct device *dev;
+
+	mmap_assert_locked(mm);
+	vma = vma_lookup(mm, addr);
+	dev = vma ? media_region_of(vma) : NULL;
+	if (!dev || media_region_kind(dev, &found) || found > durability)
+		return 0;
+	return min(length, vma->vm_end - addr);
 }

@@ -18,4 +18,28 @@
 int cairn_media_check(struct ib_device *ibdev, const struct ib_umem *umem,
 		      u8 *durability);
 
+/**
+ * cairn_media_check_range() - the same for memory on demand
+ * @ibdev: for the reason of a refusal, in the debug log
+ * @start: address in the calling process
+ * @length: bytes
+ * @durability: gets the weakest enum cairn_durability of the memory
+ *
+ * Files on a DAX file system need mappings with MAP_SYNC. The mappings may change after
+ * the check, so cairn_media_fitting() repeats it for each page.
+ *
+ * Context: process.
+ * Return: 0; -EINVAL if a part is not mapped so, belongs to no region of libnvdimm, or the
+ * region needs more than a write-back.
+ */
+int cairn_media_check_range(struct ib_device *ibdev, u64 start, u64 length,
+			    u8 *durability);
+
+/* Bytes from @addr on, at most @length, that are mapped from one region of libnvdimm as
+ * durable as @durability or more, as cairn_media_check_range() requires. The mmap lock
+ * of @mm is held.
+ */
+unsigned long cairn_media_fitting(struct mm_struct *mm, unsigned long addr,
+				  unsigned long length, u8 durability);
+
 #endif

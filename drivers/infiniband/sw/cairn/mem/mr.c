@@ -189,6 +189,17 @@ static int mr_check_domain(struct ib_device *ibdev, struct cairn_mr *mr,
 	return cairn_media_check(ibdev, mr->umem, &mr->durability);
 }
 
+/* Give pinned memory NIC flush without being asked, if it can have it. */
+static void mr_make_persistent(struct ib_device *ibdev, struct cairn_mr *mr)
+{
+	mr->persist = CAIRN_MR_PERSIST_NIC;
+	mr->automatic = !mr_check_domain(ibdev, mr, 0);
+	if (mr->automatic)
+		return;
+	mr->persist = 0;
+	mr->durability = CAIRN_DURABILITY_UNKNOWN;
+}
+
 /* @length bytes at @start of a process or buffer. Users address them from @iova on,
  * or from 0 on if @access says so.
  */
@@ -198,7 +209,17 @@ struct mr_want {
 	u64 iova;
 	int access;
 	u32 persist;		/* CAIRN_MR_PERSIST_FLAGS */
+	bool automatic;		/* NIC flush, if the memory can have it */
 };
+
+/* Is the device to give NIC flush to memory whose owner does not ask for it? */
+static bool mr_is_automatic(struct ib_device *ibdev, int access, u32 persist)
+{
+	return !persist && ib_access_writable(access) &&
+	       READ_ONCE(to_cairn_dev(ibdev)->nic.persistent) ==
+		       CAIRN_PERSISTENT_AUTO &&
+	       cairn_domain_can_writeback();
+}
 
 /* A new region. It is not published. */
 static struct cairn_mr *mr_new_user(struct ib_pd *ibpd,
@@ -243,6 +264,8 @@ static struct cairn_mr *mr_pin(struct ib_pd *ibpd, const struct mr_want *want)
 	err = mr_check_domain(ibpd->device, mr, want->access);
 	if (err)
 		goto err_free;
+	if (want->automatic)
+		mr_make_persistent(ibpd->device, mr);
 	err = mr_alloc_blocks(mr);
 	if (err)
 		goto err_free;
@@ -279,12 +302,20 @@ err_free:
 	return ERR_PTR(err);
 }
 
+/* The flags that the owner of @mr registered it with. */
+static u32 mr_declared(const struct cairn_mr *mr)
+{
+	return mr->automatic ? 0 : mr->persist;
+}
+
 /* For mr_rereg_user(): create a region that replaces another. */
-static struct ib_mr *mr_replace(struct ib_pd *ibpd, const struct mr_want *want)
+static struct ib_mr *mr_replace(struct ib_pd *ibpd, struct mr_want *want)
 {
 	struct cairn_mr *mr;
 	int err;
 
+	want->automatic = mr_is_automatic(ibpd->device, want->access,
+					  want->persist);
 	mr = mr_pin(ibpd, want);
 	if (IS_ERR(mr))
 		return ERR_CAST(mr);
@@ -296,18 +327,44 @@ static struct ib_mr *mr_replace(struct ib_pd *ibpd, const struct mr_want *want)
 	return ERR_PTR(err);
 }
 
-/* Rights of on-demand registration. Its pages may be replaced at any time, so
- * they are not persistent, and no window can be bound to them.
+/* Rights of on-demand registration. No window can be bound to such a region, as its
+ * pages may be replaced at any time.
  */
-#define ACCESS_ON_DEMAND						\
-	(ACCESS_SUPPORTED & ~(IB_ACCESS_MW_BIND | CAIRN_IB_ACCESS_FLUSH))
+#define ACCESS_ON_DEMAND	(ACCESS_SUPPORTED & ~IB_ACCESS_MW_BIND)
 
-/* Register without pinning. With start 0 and length U64_MAX the region is all memory
- * of the process.
+/* Can memory on demand have what @want says? *@durability gets what its pages must
+ * have, 0 for any memory. Return: 0, -EINVAL or -EOPNOTSUPP.
  */
-static struct ib_mr *mr_reg_odp(struct ib_pd *ibpd, const struct mr_want *want)
+static int mr_check_odp(struct ib_device *ibdev, struct mr_want *want,
+			u8 *durability)
+{
+	int err;
+
+	if (want->persist & CAIRN_MR_PERSIST_HOST)
+		return -EOPNOTSUPP;
+	if (want->automatic ||
+	    (want->persist && !(want->persist & CAIRN_MR_PERSIST_EMULATED))) {
+		err = cairn_media_check_range(ibdev, want->start, want->length,
+					      durability);
+		if (err && !want->automatic)
+			return err;
+		if (err)
+			*durability = CAIRN_DURABILITY_UNKNOWN;
+		else
+			want->persist = CAIRN_MR_PERSIST_NIC;
+	}
+	/* Without NIC flush a page could go before a FLUSH writes it back. */
+	return want->access & CAIRN_IB_ACCESS_FLUSH &&
+	       !(want->persist & CAIRN_MR_PERSIST_NIC) ? -EOPNOTSUPP : 0;
+}
+
+/* A new region that is not pinned, and not published. With start 0 and length U64_MAX it
+ * is all memory of the process.
+ */
+static struct cairn_mr *mr_new_odp(struct ib_pd *ibpd, struct mr_want *want)
 {
 	struct cairn_dev *dev = to_cairn_dev(ibpd->device);
+	u8 durability = CAIRN_DURABILITY_UNKNOWN;
 	struct cairn_mr *mr;
 	int err;
 
@@ -315,26 +372,25 @@ static struct ib_mr *mr_reg_odp(struct ib_pd *ibpd, const struct mr_want *want)
 		return ERR_PTR(-EOPNOTSUPP);
 	if (!want->length)
 		return ERR_PTR(-EINVAL);
+	err = mr_check_odp(ibpd->device, want, &durability);
+	if (err)
+		return ERR_PTR(err);
 	mr = mr_new_user(ibpd, want);
 	if (IS_ERR(mr))
-		return ERR_CAST(mr);
+		return mr;
 	mr->start = want->start;
 	mr->on_demand = true;
+	mr->durability = durability;
 	mr->odp = cairn_odp_create(dev, want->start, want->length,
 				   ib_access_writable(want->access));
 	if (IS_ERR(mr->odp)) {
 		err = PTR_ERR(mr->odp);
 		mr->odp = NULL;
-		goto err_free;
+		cairn_mr_free(mr);
+		return ERR_PTR(err);
 	}
-	err = mr_publish(dev, mr);
-	if (err)
-		goto err_free;
-	return &mr->ibmr;
-
-err_free:
-	cairn_mr_free(mr);
-	return ERR_PTR(err);
+	cairn_odp_need_media(mr->odp, durability);
+	return mr;
 }
 
 /* Fill the block table, with one block for each page. */
@@ -439,12 +495,14 @@ struct ib_mr *cairn_mr_reg_user(struct ib_pd *ibpd, u64 start, u64 length,
 	err = cairn_mr_domain_flags(ibpd->device, udata, &flags);
 	if (err)
 		return ERR_PTR(err);
-	if (access & IB_ACCESS_ON_DEMAND)
-		return flags ? ERR_PTR(-EOPNOTSUPP) : mr_reg_odp(ibpd, &want);
 	want.access |= mr_flush_access(flags);
 	want.persist = flags & CAIRN_MR_PERSIST_FLAGS;
-	mr = mr_pin(ibpd, &want);
-	return IS_ERR(mr) ? ERR_CAST(mr) : mr_reg(ibpd, mr, udata, flags);
+	want.automatic = mr_is_automatic(ibpd->device, want.access,
+					 want.persist);
+	mr = access & IB_ACCESS_ON_DEMAND ? mr_new_odp(ibpd, &want) :
+					    mr_pin(ibpd, &want);
+	return IS_ERR(mr) ? ERR_CAST(mr) :
+			    mr_reg(ibpd, mr, udata, flags | mr->persist);
 }
 
 /* Change the rights: in place, if the pages are pinned for the new ones. */
@@ -454,7 +512,7 @@ static struct ib_mr *mr_change(struct cairn_mr *mr, int access,
 	struct mr_want want = {
 		.start = mr->umem->address, .length = mr->length,
 		.iova = mr->ibmr.iova, .access = access,
-		.persist = mr->persist,
+		.persist = mr_declared(mr),
 	};
 	unsigned long flags;
 	int err;
@@ -506,7 +564,7 @@ static struct ib_mr *mr_rereg_user(struct ib_mr *ibmr, int flags, u64 start,
 	struct mr_want want = {
 		.start = start, .length = length, .iova = iova,
 		.access = flags & IB_MR_REREG_ACCESS ? access : mr->access,
-		.persist = mr->persist,
+		.persist = mr_declared(mr),
 	};
 	struct ib_mr *new_ibmr;
 	int err = cairn_udata_check(udata, 0);

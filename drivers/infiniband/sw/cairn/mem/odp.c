@@ -30,8 +30,10 @@
 #include <linux/slab.h>
 #include "compat/folio.h"
 #include "compat/gup.h"
+#include "mem/media.h"
 #include "mem/odp.h"
 #include "mem/page.h"
+#include "persist/domain.h"
 
 #if CAIRN_HAS_ODP
 
@@ -55,6 +57,7 @@ struct cairn_odp {
 	struct mutex taking;		/* one at a time; outside xa_lock */
 	unsigned long first, end;	/* page numbers */
 	bool writable;
+	u8 durability;			/* of all pages to write; 0: any memory */
 	/* The region, and each pending fault. A file system may delay a fault
 	 * for any time, so it may outlive the region. It then holds only this
 	 * memory.
@@ -184,6 +187,11 @@ struct cairn_odp *cairn_odp_create(struct cairn_dev *dev, u64 start, u64 length,
 	return odp;
 }
 
+void cairn_odp_need_media(struct cairn_odp *odp, u8 durability)
+{
+	odp->durability = durability;
+}
+
 static void odp_free(struct cairn_odp *odp)
 {
 	xa_destroy(&odp->pages);
@@ -251,6 +259,24 @@ static unsigned long odp_found_alike(const unsigned long *pfns,
 	return n;
 }
 
+/* How many of the @n pages from @addr on are mapped as the region needs it? */
+static unsigned long odp_fitting(struct cairn_odp *odp, unsigned long addr,
+				 unsigned long n)
+{
+	if (!odp->durability)
+		return n;
+	return cairn_media_fitting(odp->notifier.mm, addr, n << PAGE_SHIFT,
+				   odp->durability) >> PAGE_SHIFT;
+}
+
+static bool odp_page_fits(const struct cairn_odp *odp, struct page *page,
+			  bool write)
+{
+	return cairn_page_touchable(page) &&
+	       (!write || !odp->durability ||
+		cairn_domain_is_pmem(page_to_phys(page), PAGE_SIZE));
+}
+
 /* Check up to @n pages from @addr on. Refused ones become errors. Return: the
  * number of pages that were checked, at least one.
  */
@@ -259,18 +285,22 @@ static unsigned long odp_check(struct cairn_odp *odp, unsigned long addr,
 {
 	bool write = odp->writable && pfns[0] & HMM_PFN_WRITE;
 	struct page *pages[ODP_CHECK];
-	long i, got;
+	long i, got = 0;
 
-	got = compat_get_user_pages_remote(odp->notifier.mm, addr, n,
-					   FOLL_NOFAULT |
-					   (write ? FOLL_WRITE : 0), pages);
+	if (write)
+		n = odp_fitting(odp, addr, n);
+	if (n)
+		got = compat_get_user_pages_remote(odp->notifier.mm, addr, n,
+						   FOLL_NOFAULT |
+						   (write ? FOLL_WRITE : 0),
+						   pages);
 	if (got <= 0) {
 		pfns[0] |= HMM_PFN_ERROR;
 		return 1;
 	}
 	for (i = 0; i < got; i++) {
 		if (pages[i] != hmm_pfn_to_page(pfns[i]) ||
-		    !cairn_page_touchable(pages[i]))
+		    !odp_page_fits(odp, pages[i], write))
 			pfns[i] |= HMM_PFN_ERROR;
 		put_page(pages[i]);
 	}
@@ -278,8 +308,9 @@ static unsigned long odp_check(struct cairn_odp *odp, unsigned long addr,
 }
 
 /* hmm_range_fault() finds pages that get_user_pages() refuses: secret memory,
- * and shadow stacks for writing. The mappings do not change meanwhile. A page
- * may change: then the notifier invalidates the result.
+ * and shadow stacks for writing. Nor does it know which can become durable. The
+ * mappings do not change meanwhile. A page may change: then the notifier
+ * invalidates the result.
  */
 static void odp_check_all(struct cairn_odp *odp, const struct hmm_range *range)
 {
@@ -511,6 +542,10 @@ struct cairn_odp *cairn_odp_create(struct cairn_dev *dev, u64 start, u64 length,
 				   bool writable)
 {
 	return ERR_PTR(-EOPNOTSUPP);
+}
+
+void cairn_odp_need_media(struct cairn_odp *odp, u8 durability)
+{
 }
 
 void cairn_odp_destroy(struct cairn_odp *odp)

@@ -31,6 +31,30 @@ static void every_packet_of_a_message(void)
 	}
 }
 
+/* Pages come and go between the packets of a message, which end within words. */
+static void memory_on_demand(void)
+{
+	u32 waits = 0;
+
+	for_seeds(seed, 20) {
+		u32 off = seed * 7 % 130, len = 7 * PMTU + seed % 8;
+		struct rig rig = persist_rig(CAIRN_PERSIST_NIC);
+		struct watch watched;
+
+		sim_odp(rig.mb);
+		rig.s->taken = seed % 2 ? 300 : 0;
+		persist_watch(&rig, &watched, off, len, (len - 1) / PMTU);
+		persist_at(&rig, 1, off, len, 0);
+		ktap_ok(sim_run(rig.s, 100 * SIM_SEC));
+		expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+		ktap_ok(watched.answers && !watched.early);
+		ktap_ok(is_durable(&rig, off, len));
+		waits += rig.b->odp[CAIRN_RESP].asked;
+		sim_end(rig.s);
+	}
+	ktap_ok(waits >= 40);
+}
+
 /* Packets of long messages but the last ones are stored by non-temporal stores. */
 static void long_messages_are_streamed(void)
 {
@@ -591,6 +615,7 @@ static void a_held_word_dies_with_its_message(void)
 
 static const struct ktap_test tests[] = {
 	KTAP(every_packet_of_a_message),
+	KTAP(memory_on_demand),
 	KTAP(long_messages_are_streamed),
 	KTAP(ordinary_memory_is_refused),
 	KTAP(rights_count),

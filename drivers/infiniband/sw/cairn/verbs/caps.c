@@ -42,6 +42,7 @@ static int UVERBS_HANDLER(CAIRN_METHOD_QUERY_DEVICE)(struct uverbs_attr_bundle *
 	caps.loopback = READ_ONCE(nic->loopback);
 	cairn_fabric_name(nic, caps.fabric);
 	caps.capture = READ_ONCE(nic->capture);
+	caps.persistent = READ_ONCE(nic->persistent);
 	return uverbs_copy_to_struct_or_zero(attrs,
 					     CAIRN_ATTR_QUERY_DEVICE_CAPS,
 					     &caps, sizeof(caps));

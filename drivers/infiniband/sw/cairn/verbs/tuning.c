@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * The methods by which an administrator tunes a device: how long its lanes poll for
- * posts, and which packets are handed over instead of sent through the IP stack.
+ * posts, which packets are handed over instead of sent through the IP stack, and which
+ * regions of persistent memory have NIC flush.
  */
 #include <linux/capability.h>
 #include <linux/ctype.h>
@@ -50,24 +51,43 @@ static int UVERBS_HANDLER(CAIRN_METHOD_SET_IDLE)(struct uverbs_attr_bundle *attr
 	return 0;
 }
 
-/* Loopback packets bypass packet filters and captures. Return: 0; -EPERM; -EINVAL: mode
- * or reserved bits.
+/* The input of each method that sets a mode. */
+struct tuning_mode {
+	u32 mode;
+	u32 reserved;
+};
+
+static_assert(sizeof(struct tuning_mode) == sizeof(struct cairn_set_loopback) &&
+	      sizeof(struct tuning_mode) == sizeof(struct cairn_set_capture) &&
+	      sizeof(struct tuning_mode) == sizeof(struct cairn_set_persistent));
+
+/* Set @setting to the mode in @attr. Return: 0; -EPERM; -EINVAL: beyond @last, or
+ * reserved bits.
  */
+static int tuning_set_mode(struct uverbs_attr_bundle *attrs, u16 attr, u32 last,
+			   u32 *setting)
+{
+	struct tuning_mode req;
+	int err;
+
+	err = uverbs_copy_from(&req, attrs, attr);
+	if (err)
+		return err;
+	if (req.reserved || req.mode > last)
+		return -EINVAL;
+	WRITE_ONCE(*setting, req.mode);
+	return 0;
+}
+
+/* Loopback packets bypass packet filters and captures. */
 static int UVERBS_HANDLER(CAIRN_METHOD_SET_LOOPBACK)(struct uverbs_attr_bundle *attrs)
 {
 	struct cairn_nic *nic = tuning_nic(attrs);
-	struct cairn_set_loopback req;
-	int err;
 
 	if (IS_ERR(nic))
 		return PTR_ERR(nic);
-	err = uverbs_copy_from(&req, attrs, CAIRN_ATTR_SET_LOOPBACK);
-	if (err)
-		return err;
-	if (req.reserved || req.mode > CAIRN_LOOPBACK_HOST)
-		return -EINVAL;
-	WRITE_ONCE(nic->loopback, req.mode);
-	return 0;
+	return tuning_set_mode(attrs, CAIRN_ATTR_SET_LOOPBACK,
+			       CAIRN_LOOPBACK_HOST, &nic->loopback);
 }
 
 /* Is it a name, with zeros behind it? */
@@ -106,23 +126,32 @@ static int UVERBS_HANDLER(CAIRN_METHOD_SET_FABRIC)(struct uverbs_attr_bundle *at
 	return 0;
 }
 
-/* It hides packets from captures. Return: 0; -EPERM; -EINVAL: mode or reserved bits. */
+/* It hides packets from captures. */
 static int UVERBS_HANDLER(CAIRN_METHOD_SET_CAPTURE)(struct uverbs_attr_bundle *attrs)
 {
 	struct cairn_nic *nic = tuning_nic(attrs);
-	struct cairn_set_capture req;
-	int err;
 
 	if (IS_ERR(nic))
 		return PTR_ERR(nic);
-	err = uverbs_copy_from(&req, attrs, CAIRN_ATTR_SET_CAPTURE);
-	if (err)
-		return err;
-	if (req.reserved || req.mode > CAIRN_CAPTURE_KEEP)
-		return -EINVAL;
-	WRITE_ONCE(nic->capture, req.mode);
-	return 0;
+	return tuning_set_mode(attrs, CAIRN_ATTR_SET_CAPTURE,
+			       CAIRN_CAPTURE_KEEP, &nic->capture);
 }
+
+/* It makes writes by peers slower. */
+static int UVERBS_HANDLER(CAIRN_METHOD_SET_PERSISTENT)(struct uverbs_attr_bundle *attrs)
+{
+	struct cairn_nic *nic = tuning_nic(attrs);
+
+	if (IS_ERR(nic))
+		return PTR_ERR(nic);
+	return tuning_set_mode(attrs, CAIRN_ATTR_SET_PERSISTENT,
+			       CAIRN_PERSISTENT_AUTO, &nic->persistent);
+}
+
+DECLARE_UVERBS_NAMED_METHOD(CAIRN_METHOD_SET_PERSISTENT,
+			    UVERBS_ATTR_PTR_IN(CAIRN_ATTR_SET_PERSISTENT,
+					       UVERBS_ATTR_TYPE(struct cairn_set_persistent),
+					       UA_MANDATORY));
 
 DECLARE_UVERBS_NAMED_METHOD(CAIRN_METHOD_SET_FABRIC,
 			    UVERBS_ATTR_PTR_IN(CAIRN_ATTR_SET_FABRIC,
@@ -148,7 +177,8 @@ DECLARE_UVERBS_GLOBAL_METHODS(CAIRN_OBJECT_TUNING,
 			      &UVERBS_METHOD(CAIRN_METHOD_SET_IDLE),
 			      &UVERBS_METHOD(CAIRN_METHOD_SET_LOOPBACK),
 			      &UVERBS_METHOD(CAIRN_METHOD_SET_FABRIC),
-			      &UVERBS_METHOD(CAIRN_METHOD_SET_CAPTURE));
+			      &UVERBS_METHOD(CAIRN_METHOD_SET_CAPTURE),
+			      &UVERBS_METHOD(CAIRN_METHOD_SET_PERSISTENT));
 
 const struct uapi_definition cairn_tuning_defs[] = {
 	UAPI_DEF_CHAIN_OBJ_TREE_NAMED(CAIRN_OBJECT_TUNING),

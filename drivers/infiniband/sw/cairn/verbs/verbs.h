@@ -185,6 +185,7 @@ struct cairn_mr {
 	u8 block_shift;
 	bool valid;			/* FAST: registered; WINDOW: bound */
 	bool on_demand;			/* USER: odp is used, not blocks */
+	bool automatic;			/* USER: NIC flush, not asked for */
 	bool replaces;			/* USER: registered by rereg_user_mr */
 	u32 flush_limit;		/* host flush: time limit, ms; 0: none */
 	struct ib_pd *pd;

@@ -393,9 +393,12 @@ int sim_place_words(struct sim_qp *qp, const struct cairn_span *to,
 		.writeback = to->access == CAIRN_ACCESS_REMOTE_PERSIST,
 	};
 	struct bio_vec bv[PIECES];
-	int n = map_span(qp, to, words->len + pkt->payload_len, bv);
+	u32 len = words->len + pkt->payload_len;
+	int n = sim_odp_find_span(qp, to, len);
 	struct sim_mr *mr;
 
+	if (!n)
+		n = map_span(qp, to, len, bv);
 	if (n < 0)
 		return n;
 	mr = sim_mr_find(qp->s, qp->host, qp->pd, to->sge->lkey);
