@@ -310,7 +310,10 @@ struct verbs_context_ops {
 	int (*query_ece)(struct ibv_qp *qp, struct ibv_ece *ece);
 	int (*query_port)(struct ibv_context *ctx, uint8_t port_num,
 			  struct ibv_port_attr *attr);
-	VERBS_OP_62(query_port_speed)
+#if VERBS_CORE >= 62
+	int (*query_port_speed)(struct ibv_context *ctx, uint32_t port_num,
+				uint64_t *speed);
+#endif
 	int (*query_qp)(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
 			struct ibv_qp_init_attr *init_attr);
 	int (*query_qp_data_in_order)(struct ibv_qp *qp, enum ibv_wr_opcode op,
@@ -415,6 +418,10 @@ int ibv_cmd_query_device_any(struct ibv_context *ctx,
 			     size_t *resp_size);
 int ibv_cmd_query_port(struct ibv_context *ctx, uint8_t port_num,
 		       struct ibv_port_attr *attr, void *cmd, size_t cmd_size);
+#if VERBS_CORE >= 62
+int ibv_cmd_query_port_speed(struct ibv_context *ctx, uint32_t port_num,
+			     uint64_t *speed);
+#endif
 int ibv_cmd_alloc_pd(struct ibv_context *ctx, struct ibv_pd *pd, void *cmd,
 		     size_t cmd_size, void *resp, size_t resp_size);
 int ibv_cmd_dealloc_pd(struct ibv_pd *pd);

@@ -102,6 +102,9 @@ static const struct verbs_context_ops cairn_ctx_ops = {
 	.post_srq_recv = cairn_post_srq_recv,
 	.query_device_ex = cairn_query_device_ex,
 	.query_port = cairn_query_port,
+#if VERBS_CORE >= 62
+	.query_port_speed = ibv_cmd_query_port_speed,
+#endif
 	.query_qp = cairn_query_qp,
 	.query_rt_values = cairn_query_rt_values,
 	.query_srq = cairn_query_srq,

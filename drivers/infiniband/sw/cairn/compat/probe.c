@@ -151,6 +151,13 @@ static void probe_resize_user_cq(const struct ib_device_ops *ops)
 	ops->resize_user_cq(NULL, 1, NULL);
 }
 
+/* After 6.18: the speed of a port is asked for without rounding. */
+# 1 "CAIRN_HAS_QUERY_PORT_SPEED"
+static void probe_query_port_speed(const struct ib_device_ops *ops)
+{
+	ops->query_port_speed(NULL, 1, NULL);
+}
+
 /* Always an error, so that probe.sh can tell that errors are reported. */
 # 1 "CAIRN_HAS_NOTHING"
 static int probe_nothing = cairn_no_kernel_has_this;

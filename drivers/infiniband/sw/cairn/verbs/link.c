@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #include <linux/ethtool.h>
 #include <linux/ipv6.h>
+#include <linux/rtnetlink.h>
 #include <linux/udp.h>
 #include <rdma/ib_mad.h>
 #include "verbs/limits.h"
@@ -15,6 +16,8 @@
 	(sizeof(struct ipv6hdr) + sizeof(struct udphdr) +		\
 	 sizeof(struct cairn_bth) + sizeof(struct cairn_reth) +		\
 	 sizeof(struct cairn_immdt) + CAIRN_ICRC_LEN)
+
+#define LINK_SPEED_KBPS		100000	/* unit of ib_device_ops.query_port_speed */
 
 #define PORT_PHYS_DISABLED	3
 #define PORT_PHYS_LINK_UP	5
@@ -35,6 +38,15 @@ u32 cairn_link_kbps(const struct cairn_dev *dev)
 	    !link.base.speed || link.base.speed > CAIRN_MAX_RATE_LIMIT / 1000)
 		return CAIRN_LINE_KBPS;
 	return link.base.speed * 1000;
+}
+
+/* At least one unit: 0 would mean that nothing can be sent. */
+int cairn_link_query_speed(struct ib_device *ibdev, u32 port_num, u64 *speed)
+{
+	rtnl_lock();
+	*speed = max(cairn_link_kbps(to_cairn_dev(ibdev)) / LINK_SPEED_KBPS, 1U);
+	rtnl_unlock();
+	return 0;
 }
 
 enum ib_mtu cairn_link_active_mtu(const struct cairn_dev *dev)

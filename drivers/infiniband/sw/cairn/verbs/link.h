@@ -15,6 +15,9 @@ enum ib_port_state cairn_link_state(const struct cairn_dev *dev);
 /* Speed of the netdev in kbit/s; CAIRN_LINE_KBPS if it reports none. Under RTNL. */
 u32 cairn_link_kbps(const struct cairn_dev *dev);
 
+/* ib_device_ops.query_port_speed: in units of 100 Mbit/s. Process context, not under RTNL. */
+int cairn_link_query_speed(struct ib_device *ibdev, u32 port_num, u64 *speed);
+
 /* The largest IB MTU that fits into the netdev's current MTU. Any context. */
 enum ib_mtu cairn_link_active_mtu(const struct cairn_dev *dev);
 
