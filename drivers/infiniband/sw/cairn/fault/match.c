@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-#include <linux/array_size.h>
+#include <linux/kernel.h>
 #include <linux/bits.h>
 #include <linux/errno.h>
 #include <linux/string.h>
