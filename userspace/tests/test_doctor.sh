@@ -200,8 +200,20 @@ broken no_headers fail module-cairn "linux-headers-$kernel" \
 broken dkms_failed fail module-cairn 'make.log' 'unload cairn; forget cairn; program dkms "cairn/1.0: added"'
 broken container_without_module fail module-cairn 'on the host: sudo modprobe cairn' \
 	'unload cairn; file run/.containerenv'
-broken ib_core_of_doca fail ib-core-owner mlnx-ofed-kernel-dkms \
-	'forget ib_core; echo "updates/dkms/ib_core.ko:" >>"$root/lib/modules/$kernel/modules.dep"'
+doca() {
+	healthy
+	forget ib_core
+	echo 'updates/dkms/ib_core.ko:' >>"$root/lib/modules/$kernel/modules.dep"
+}
+doca
+doctor && says 'ok    ib-core-owner: *cairn was built for it'
+result $? ib_core_of_doca_served
+unload cairn
+! doctor && says 'fail  ib-core-owner: ' mlnx-ofed-kernel-dkms
+result $? ib_core_of_doca
+mkdir -p "$root/usr/src/ofa_kernel"
+! doctor && says 'fail  ib-core-owner: ' 'sudo dpkg-reconfigure cairn-dkms'
+result $? ib_core_of_doca_headers
 secure_boot='sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c'
 healthy
 file $secure_boot

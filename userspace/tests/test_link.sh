@@ -212,6 +212,29 @@ dkms_names_missing_modules() {
 	silent
 }
 
+# the headers of another vendor's ib_core, which DKMS builds for
+dkms_finds_another_ib_core() {
+	local kernel=6.17.0-1008-nvidia-64k modules src=$CAIRN_LINK_ROOT/usr/src/ofa_kernel
+
+	machine <<<''
+	modules=$CAIRN_LINK_ROOT/lib/modules/$kernel
+	rm -rf "$src"
+	mkdir -p "$modules"
+	echo 'kernel/drivers/infiniband/core/ib_core.ko.zst:' >"$modules/modules.dep"
+	"$source/../debian/ofa" $kernel >"$work/out" 2>&1 && silent || return
+	echo 'updates/dkms/ib_core.ko.zst: updates/dkms/mlx_compat.ko' >"$modules/modules.dep"
+	! "$source/../debian/ofa" $kernel >"$work/out" 2>&1 || return
+	said 'not in /usr/src/ofa_kernel: install mlnx-ofed-kernel-dkms' || return
+	mkdir -p "$src/default"
+	: >"$src/default/Module.symvers"
+	"$source/../debian/ofa" $kernel >"$work/out" 2>&1 || return
+	said "CAIRN_OFA=$src/default KBUILD_EXTRA_SYMBOLS=$src/default/Module.symvers" || return
+	mkdir -p "$src/$(uname -m)/$kernel"
+	: >"$src/$(uname -m)/$kernel/Module.symvers"
+	"$source/../debian/ofa" $kernel >"$work/out" 2>&1 || return
+	said "CAIRN_OFA=$src/$(uname -m)/$kernel KBUILD"
+}
+
 # shown_as NAME REST: the netdev in "ip -o link"
 shown_as() { echo "7: $1: <BROADCAST,UP> mtu 1500 qdisc noqueue state UP group default\\    $2" >>"$CAIRN_LINK_ROOT/link"; }
 
@@ -363,7 +386,7 @@ wrong_commands() {
 echo "KTAP version 1"
 for t in makes_links again_adds_nothing takes_names by_netdev waits_for_netdev by_mac by_path \
 	by_default_route follows_default_route bad_choices old_device_ends bad_lines \
-	checks_only no_words_become_commands failure_stops_no_other names_missing_module dkms_names_missing_modules other_netdev \
+	checks_only no_words_become_commands failure_stops_no_other names_missing_module dkms_names_missing_modules dkms_finds_another_ib_core other_netdev \
 	somebody_was_faster one_at_a_time no_file wrong_commands; do
 	$t
 	result $? $t
