@@ -22,7 +22,7 @@ packages=(
 	linux-source-6.12
 	# the provider, the tools and the fuzzers
 	pkg-config libibverbs-dev librdmacm-dev libnl-3-dev libnl-route-3-dev
-	libcurl4-openssl-dev libjson-c-dev libdw-dev libpq-dev
+	libcurl4-openssl-dev libjson-c-dev libdw-dev libpq-dev librpma-dev
 	clang libclang-rt-14-dev
 	# elects the writer of a log in a test
 	etcd-server
