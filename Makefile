@@ -183,6 +183,7 @@ ifeq ($(T),*)
 	@env -u BUILD $(MAKE) --no-print-directory \
 		-C drivers/infiniband/sw/cairn/tests flood FLOOD_PACKETS=1000000000
 	@CAIRN_ROUNDS=50 scripts/test/reboot --pgwal
+	@CAIRN_ROUNDS=20 scripts/test/reboot --file
 endif
 ifeq ($(ENV),uml)
 	@scripts/test/umltest $(globs)

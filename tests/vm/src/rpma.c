@@ -26,7 +26,7 @@
 
 #define MAX_LEN		20000
 
-/* What the target tells the writer when it accepts. */
+/* The target tells this to the writer when it accepts. */
 struct about {
 	unsigned char region_size, peer_size;
 	unsigned char bytes[100];	/* descriptors: the region's, then the peer's */
@@ -40,7 +40,7 @@ static size_t rpma_below(size_t n)
 	return (size_t)(rand_state >> 33) % n;
 }
 
-static void check(int err, const char *what)
+static void rpma_check(int err, const char *what)
 {
 	if (!err)
 		return;
@@ -48,9 +48,9 @@ static void check(int err, const char *what)
 	exit(1);
 }
 
-#define CHECK(call)	check(call, #call)
+#define CHECK(call)	rpma_check(call, #call)
 
-static void check_errno(bool good, const char *what)
+static void rpma_check_errno(bool good, const char *what)
 {
 	if (good)
 		return;
@@ -81,26 +81,26 @@ static void expect_event(struct rpma_conn *conn, enum rpma_conn_event wanted)
 
 /* --- target ----------------------------------------------------------------- */
 
-static void *map(const char *path, size_t len)
+static void *map_pmem(const char *path, size_t len)
 {
 	int fd = open(path, O_RDWR);
 	struct stat stat;
 	void *bytes;
 
-	check_errno(fd >= 0 && !fstat(fd, &stat), path);
+	rpma_check_errno(fd >= 0 && !fstat(fd, &stat), path);
 	if (S_ISCHR(stat.st_mode)) {
 		bytes = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	} else {
-		check_errno(!ftruncate(fd, (off_t)len), path);
+		rpma_check_errno(!ftruncate(fd, (off_t)len), path);
 		bytes = mmap(NULL, len, PROT_READ | PROT_WRITE,
 			     MAP_SHARED_VALIDATE | MAP_SYNC, fd, 0);
 	}
-	check_errno(bytes != MAP_FAILED, "mmap");
+	rpma_check_errno(bytes != MAP_FAILED, "mmap");
 	close(fd);
 	return bytes;
 }
 
-static void describe(const struct rpma_mr_local *mr, struct about *about)
+static void describe_region(const struct rpma_mr_local *mr, struct about *about)
 {
 	struct rpma_peer_cfg *cfg;
 	size_t size;
@@ -116,7 +116,7 @@ static void describe(const struct rpma_mr_local *mr, struct about *about)
 	rpma_peer_cfg_delete(&cfg);
 }
 
-static int target(const char *addr, const char *port, const char *path, size_t len)
+static int run_target(const char *addr, const char *port, const char *path, size_t len)
 {
 	struct rpma_peer *peer = new_peer(addr, RPMA_UTIL_IBV_CONTEXT_LOCAL);
 	struct about about = {};
@@ -126,10 +126,10 @@ static int target(const char *addr, const char *port, const char *path, size_t l
 	struct rpma_conn *conn;
 	struct rpma_ep *ep;
 
-	CHECK(rpma_mr_reg(peer, map(path, len), len, RPMA_MR_USAGE_WRITE_DST |
+	CHECK(rpma_mr_reg(peer, map_pmem(path, len), len, RPMA_MR_USAGE_WRITE_DST |
 			  RPMA_MR_USAGE_READ_SRC |
 			  RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT, &mr));
-	describe(mr, &about);
+	describe_region(mr, &about);
 	CHECK(rpma_ep_listen(peer, addr, port, &ep));
 	puts("listens");
 	fflush(stdout);
@@ -147,7 +147,7 @@ static int target(const char *addr, const char *port, const char *path, size_t l
 
 /* --- writer ----------------------------------------------------------------- */
 
-static struct rpma_mr_remote *apply(struct rpma_conn *conn)
+static struct rpma_mr_remote *apply_about(struct rpma_conn *conn)
 {
 	struct rpma_conn_private_data pdata;
 	struct rpma_mr_remote *remote;
@@ -169,15 +169,15 @@ static struct rpma_mr_remote *apply(struct rpma_conn *conn)
 	return remote;
 }
 
-/* What is durable at the target now; nothing fails. */
+/* The bytes that are durable at the target now; nothing fails. */
 static const unsigned char *open_image(const char *path, size_t len)
 {
 	int fd = open(path, O_RDWR);
 	const unsigned char *image;
 
-	check_errno(fd >= 0 && !ioctl(fd, SHADOW_ARM, (long)INT_MAX), path);
+	rpma_check_errno(fd >= 0 && !ioctl(fd, SHADOW_ARM, (long)INT_MAX), path);
 	image = mmap(NULL, len, PROT_READ, MAP_SHARED, fd, 0);
-	check_errno(image != MAP_FAILED, path);
+	rpma_check_errno(image != MAP_FAILED, path);
 	return image;
 }
 
@@ -199,7 +199,7 @@ static void write_one(struct rpma_conn *conn, struct rpma_mr_remote *remote,
 	exit(1);
 }
 
-static int writer(const char *addr, const char *port, int count, const char *image_path)
+static int run_writer(const char *addr, const char *port, int count, const char *image_path)
 {
 	struct rpma_peer *peer = new_peer(addr, RPMA_UTIL_IBV_CONTEXT_REMOTE);
 	const unsigned char *image = NULL;
@@ -214,10 +214,10 @@ static int writer(const char *addr, const char *port, int count, const char *ima
 	CHECK(rpma_conn_req_new(peer, addr, port, NULL, &req));
 	CHECK(rpma_conn_req_connect(&req, NULL, &conn));
 	expect_event(conn, RPMA_CONN_ESTABLISHED);
-	remote = apply(conn);
+	remote = apply_about(conn);
 	CHECK(rpma_mr_remote_get_size(remote, &size));
 	buf = aligned_alloc(4096, size);
-	check_errno(buf, "aligned_alloc");
+	rpma_check_errno(buf, "aligned_alloc");
 	CHECK(rpma_mr_reg(peer, buf, size, RPMA_MR_USAGE_WRITE_SRC, &local));
 	if (image_path)
 		image = open_image(image_path, size);
@@ -243,10 +243,10 @@ static int writer(const char *addr, const char *port, int count, const char *ima
 int main(int argc, char **argv)
 {
 	if (argc == 6 && !strcmp(argv[1], "target"))
-		return target(argv[2], argv[3], argv[4], strtoul(argv[5], NULL, 0));
+		return run_target(argv[2], argv[3], argv[4], strtoul(argv[5], NULL, 0));
 	if (argc >= 6 && argc <= 7 && !strcmp(argv[1], "write")) {
 		rand_state = strtoull(argv[5], NULL, 0);
-		return writer(argv[2], argv[3], atoi(argv[4]), argv[6]);
+		return run_writer(argv[2], argv[3], atoi(argv[4]), argv[6]);
 	}
 	fprintf(stderr, "usage: rpma target ADDRESS PORT PATH BYTES\n"
 		"       rpma write ADDRESS PORT COUNT SEED [IMAGE]\n");
