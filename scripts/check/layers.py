@@ -53,7 +53,7 @@ ROOMS = {
     'queue': rf'({BELOW}|persist|device|queue|compat)/\w+|lane/(exec|lane)',
     'mem': rf'({BELOW}|persist|device|queue|mem|compat)/\w+'
            r'|verbs/(host_flush|limits|udata|verbs)',
-    'lane': rf'({BELOW}|device|lane|compat)/\w+',
+    'lane': rf'({BELOW}|device|fault|lane|compat)/\w+',
     'verbs': rf'({ABOVE}|verbs)/\w+',
     'net': rf'({ABOVE}|net)/\w+',
 }

@@ -24,6 +24,14 @@ expect "... in their order" "$(output | sed -n 2p)" \
 	"received:act=delay,time=5000us,qp=77,size=1-4096 hits=0 seen=0"
 run_ok "the other device" cairn_fault "$DEV_B" list
 expect "... has none" "$(output)" ""
+run_ok "answers are added" cairn_fault "$DEV_B" add received:opcode=WRITE,nak=remote-access \
+	received:rnr=14,nth=2 received:act=qp-fatal,qp=9
+run_ok "... and listed" cairn_fault "$DEV_B" list
+expect "... as they are" "$(output | cut -d ' ' -f 1 | paste -sd ' ')" \
+	"received:nak=remote-access,opcode=WRITE received:rnr=14,nth=2 received:act=qp-fatal,qp=9"
+run_ok "what is done at once" cairn_fault "$DEV_B" add now:event=port-up
+expect "... is not kept" "$(cairn_fault "$DEV_B" list | wc -l)" 3
+run_ok "they are removed" cairn_fault "$DEV_B" clear
 run_fail "a wrong rule" cairn_fault "$DEV_A" add sent:act=nonsense
 expect "... is named" "$(output)" "cairn_fault: sent:act=nonsense: Invalid argument"
 
@@ -31,7 +39,7 @@ expect "... is named" "$(output)" "cairn_fault: sent:act=nonsense: Invalid argum
 
 chmod 666 /dev/infiniband/uverbs*
 as_nobody() { setpriv --reuid 65534 --regid 65534 --clear-groups "$@"; }
-for what in "add sent" list clear; do
+for what in "add sent" "add now:event=device-fatal" "add now:act=qp-fatal,qp=1" list clear; do
 	# shellcheck disable=SC2086
 	run_fail "a user: $what" as_nobody cairn_fault "$DEV_A" $what
 	expect "... for want of rights" "$(output | grep -c 'not permitted')" 1

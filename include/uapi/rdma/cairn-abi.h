@@ -664,8 +664,9 @@ struct cairn_persist_done {
  * Faults on demand: rules of a device, in their order; the first that hits counts. They
  * need CAP_NET_ADMIN in the user namespace of the device's network namespace.
  * ADD_FAULT: struct cairn_fault_rule. EINVAL: not a rule; ENOSPC: there are
- * CAIRN_FAULT_RULES. LIST_FAULTS, out: struct cairn_fault_list, as much as there is room
- * for. CLEAR_FAULTS removes all.
+ * CAIRN_FAULT_RULES; for CAIRN_FAULT_NOW also ENOENT: no such queue pair, or it has no such
+ * queue; EBUSY: another event is being raised. LIST_FAULTS, out: struct cairn_fault_list,
+ * as much as there is room for. CLEAR_FAULTS removes all.
  */
 enum cairn_fault_methods {
 	CAIRN_METHOD_ADD_FAULT = (1U << 12),
@@ -686,6 +687,7 @@ enum cairn_list_faults_attrs {
 enum cairn_fault_directions {
 	CAIRN_FAULT_SENT = 1,
 	CAIRN_FAULT_RECEIVED,
+	CAIRN_FAULT_NOW,		/* no packet: done at once, and not kept */
 };
 
 enum cairn_fault_acts {
@@ -695,6 +697,29 @@ enum cairn_fault_acts {
 	CAIRN_FAULT_CORRUPT_PAST_ICRC,	/* a byte of payload, with an ICRC that fits */
 	CAIRN_FAULT_DELAY,		/* by delay_us */
 	CAIRN_FAULT_REORDER,		/* swap with the next one of the queue pair */
+	/* Received requests of RC and XRC: not executed, but answered with ... */
+	CAIRN_FAULT_NAK,		/* a NAK; detail: its code, 0..3 */
+	CAIRN_FAULT_RNR,		/* an RNR NAK; detail: its timer, 0..31 */
+	CAIRN_FAULT_QP_FATAL,		/* the queue pair ends; received (not UD), or now */
+	CAIRN_FAULT_EVENT,		/* now; detail: enum cairn_fault_events */
+};
+
+/* The event is raised, and nothing else. Events of a queue pair need qpn, others must not
+ * have it.
+ */
+enum cairn_fault_events {
+	CAIRN_FAULT_PORT_ERR,
+	CAIRN_FAULT_PORT_ACTIVE,
+	CAIRN_FAULT_DEVICE_FATAL,
+	CAIRN_FAULT_COMM_EST,		/* from here on: of a queue pair */
+	CAIRN_FAULT_SQ_DRAINED,
+	CAIRN_FAULT_QP_REQ_ERR,
+	CAIRN_FAULT_QP_ACCESS_ERR,
+	CAIRN_FAULT_LAST_WQE_REACHED,
+	CAIRN_FAULT_CQ_ERR,		/* of its completion queue for receives */
+	CAIRN_FAULT_SRQ_LIMIT,
+	CAIRN_FAULT_SRQ_ERR,
+	CAIRN_FAULT_EVENTS
 };
 
 #define CAIRN_FAULT_MAX_DELAY	10000000	/* microseconds */
@@ -702,9 +727,11 @@ enum cairn_fault_acts {
 struct cairn_fault_rule {
 	__u8 direction;		/* enum cairn_fault_directions */
 	__u8 act;		/* enum cairn_fault_acts */
-	__u8 detail;		/* 0 */
+	__u8 detail;		/* of some acts, else 0 */
 	__u8 reserved;
-	/* Packets that fit: all of these. */
+	/* Packets that fit: all of these. CAIRN_FAULT_NOW: max_len is 0xffffffff, and all
+	 * but qpn are 0.
+	 */
 	__u32 qpn;		/* queue pair of this device; 0: any */
 	__u32 min_len;		/* bytes of payload */
 	__u32 max_len;

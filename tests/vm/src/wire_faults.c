@@ -213,6 +213,227 @@ static void a_delay_is_waited_for(void)
 	faults_end();
 }
 
+static void faults_post_write(u64 id, size_t from)
+{
+	struct ibv_sge sge = { (uintptr_t)end_a.buf + from, LEN, end_a.mr->lkey };
+	struct ibv_send_wr wr = {
+		.wr_id = id, .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE,
+		.send_flags = IBV_SEND_SIGNALED,
+		.wr.rdma = { (uintptr_t)end_b.buf, end_b.mr->rkey },
+	}, *bad;
+
+	must(!ibv_post_send(end_a.qp, &wr, &bad));
+}
+
+static enum ibv_wc_status faults_write(void)
+{
+	faults_post_write(1, 0);
+	return faults_status(end_a.scq);
+}
+
+/* Two WRITEs to one place. The second arrives first, and is executed second. */
+static void faults_swapped(struct vt_dev *dev, const char *rule)
+{
+	u64 early = vt_counter(&dev_b, "out_of_sequence");
+	struct ibv_wc wc;
+
+	faults_begin();
+	faults_arrives();	/* before the first answer only one packet is on the way */
+	vt_fill(end_a.buf, LEN, 1);
+	vt_fill(end_a.buf + LEN, LEN, 2);
+	faults_rule(dev, rule);
+	faults_post_write(1, 0);
+	faults_post_write(2, LEN);
+	for (u64 id = 1; id <= 2; id++) {
+		must(!vt_poll(end_a.scq, &wc, 1, LONG));
+		ktap_eq(wc.status, IBV_WC_SUCCESS);
+		ktap_eq(wc.wr_id, id);
+	}
+	ktap_eq(vt_check(end_b.buf, LEN, 2), -1);
+	ktap_eq(faults_hits(dev), 1);
+	ktap_ok(vt_counter(&dev_b, "out_of_sequence") > early);
+	faults_end();
+}
+
+static void the_second_arrives_first(void)
+{
+	faults_swapped(&dev_a, "sent:opcode=WRITE_ONLY,nth=1,act=reorder");
+	faults_swapped(&dev_b, "received:opcode=WRITE_ONLY,nth=1,act=reorder");
+}
+
+static const struct faults_nak {
+	const char *name;
+	enum ibv_wc_status status;
+	enum ibv_event_type event;
+} faults_naks[] = {
+	{ "invalid-request", IBV_WC_REM_INV_REQ_ERR, IBV_EVENT_QP_REQ_ERR },
+	{ "remote-access", IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR },
+	{ "remote-operational", IBV_WC_REM_OP_ERR, IBV_EVENT_QP_FATAL },
+};
+
+/* Both ends see what a real refusal of this kind shows them. */
+static void a_fatal_nak_ends_the_connection(void)
+{
+	u64 naks;
+	char rule[64];
+
+	for (unsigned int i = 0; i < sizeof(faults_naks) / sizeof(faults_naks[0]); i++) {
+		naks = vt_counter(&dev_b, "fatal_naks_sent");
+		faults_begin();
+		ktap_eq(faults_write(), IBV_WC_SUCCESS);
+		snprintf(rule, sizeof(rule), "received:opcode=WRITE,nak=%s", faults_naks[i].name);
+		faults_rule(&dev_b, rule);
+		vt_fill(end_a.buf, LEN, 1);
+		must(!faults_post_recv(0));
+		ktap_eq(faults_write(), faults_naks[i].status);
+		ktap_eq(faults_status(end_b.rcq), IBV_WC_WR_FLUSH_ERR);
+		ktap_ok(vt_async(&dev_b, faults_naks[i].event, LONG));
+		ktap_eq(vt_state(end_b.qp), IBV_QPS_ERR);
+		ktap_eq(vt_state(end_a.qp), IBV_QPS_ERR);
+		ktap_eq(end_b.buf[0] | end_b.buf[LEN - 1], 0);
+		ktap_ok(faults_hits(&dev_b) > 0);
+		ktap_eq(vt_counter(&dev_b, "fatal_naks_sent"), naks + 1);
+		faults_end();
+	}
+}
+
+static void a_sequence_nak_asks_again(void)
+{
+	u64 again = vt_counter(&dev_a, "retransmits");
+
+	faults_begin();
+	faults_arrives();
+	faults_rule(&dev_b, "received:opcode=SEND_ONLY_IMM,nth=1,nak=sequence");
+	faults_arrives();
+	ktap_eq(faults_hits(&dev_b), 1);
+	ktap_ok(vt_counter(&dev_a, "retransmits") > again);
+	must(!cairndv_fault_clear(dev_b.ctx));
+	faults_rule(&dev_b, "received:nak=sequence");
+	ktap_eq(faults_message(), IBV_WC_RETRY_EXC_ERR);
+	ktap_ok(faults_hits(&dev_b) > end_a.o.retry_cnt);
+	ktap_eq(vt_state(end_b.qp), IBV_QPS_RTS);
+	faults_end();
+}
+
+/* 491.52 ms: as long as the rule says, whatever the queue pair does. */
+static void an_rnr_nak_is_waited_for(void)
+{
+	u64 naks = vt_counter(&dev_b, "rnr_naks_sent"), begin;
+
+	faults_begin();
+	faults_arrives();
+	faults_rule(&dev_b, "received:opcode=SEND_ONLY_IMM,rnr=31,count=1");
+	begin = vt_now_ms();
+	faults_arrives();
+	ktap_ok(vt_now_ms() - begin >= 491);
+	ktap_eq(vt_counter(&dev_b, "rnr_naks_sent"), naks + 1);
+	faults_end();
+}
+
+static void rnr_naks_end_a_connection(void)
+{
+	faults_begin();
+	must(!vt_to_state(end_a.qp, IBV_QPS_RESET) && !vt_to_state(end_b.qp, IBV_QPS_RESET));
+	end_a.o.rnr_retry = 2;
+	must(!vt_connect(&end_a, &end_b));
+	faults_rule(&dev_b, "received:rnr=1");
+	ktap_eq(faults_message(), IBV_WC_RNR_RETRY_EXC_ERR);
+	ktap_ok(faults_hits(&dev_b) >= 3);
+	ktap_eq(vt_state(end_b.qp), IBV_QPS_RTS);
+	faults_end();
+}
+
+/* A packet that arrives ends it, or a call does; at either side. */
+static void a_queue_pair_ends(void)
+{
+	char rule[64];
+
+	faults_begin();
+	faults_rule(&dev_b, "received:opcode=SEND_ONLY_IMM,act=qp-fatal,nth=1");
+	ktap_eq(faults_message(), IBV_WC_RETRY_EXC_ERR);
+	ktap_eq(faults_status(end_b.rcq), IBV_WC_WR_FLUSH_ERR);
+	ktap_ok(vt_async(&dev_b, IBV_EVENT_QP_FATAL, LONG));
+	ktap_eq(vt_state(end_b.qp), IBV_QPS_ERR);
+	faults_end();
+	faults_begin();
+	faults_rule(&dev_a, "received:opcode=ACK,act=qp-fatal");
+	ktap_eq(faults_message(), IBV_WC_WR_FLUSH_ERR);
+	ktap_ok(vt_async(&dev_a, IBV_EVENT_QP_FATAL, LONG));
+	ktap_eq(vt_state(end_a.qp), IBV_QPS_ERR);
+	ktap_eq(vt_state(end_b.qp), IBV_QPS_RTS);
+	faults_end();
+	faults_begin();
+	must(!faults_post_recv(0));
+	snprintf(rule, sizeof(rule), "now:act=qp-fatal,qp=%u", end_b.qp->qp_num);
+	faults_rule(&dev_b, rule);
+	ktap_eq(faults_status(end_b.rcq), IBV_WC_WR_FLUSH_ERR);
+	ktap_ok(vt_async(&dev_b, IBV_EVENT_QP_FATAL, LONG));
+	ktap_eq(cairndv_fault_add(dev_b.ctx, rule), EINVAL);
+	ktap_eq(vt_state(end_a.qp), IBV_QPS_RTS);
+	faults_end();
+	ktap_eq(cairndv_fault_add(dev_b.ctx, rule), ENOENT);
+	ktap_eq(cairndv_fault_add(dev_b.ctx, "now:act=qp-fatal,qp=1"), EINVAL);
+}
+
+static void faults_event(const char *name, enum ibv_event_type type)
+{
+	char rule[64];
+
+	snprintf(rule, sizeof(rule), "now:event=%s,qp=%u", name, end_b.qp->qp_num);
+	faults_rule(&dev_b, rule);
+	ktap_ok(vt_async(&dev_b, type, LONG));
+}
+
+/* The event only: the connection goes on. */
+static void events_are_raised(void)
+{
+	faults_begin();
+	faults_rule(&dev_b, "now:event=port-down");
+	ktap_ok(vt_async(&dev_b, IBV_EVENT_PORT_ERR, LONG));
+	faults_rule(&dev_b, "now:event=port-up");
+	ktap_ok(vt_async(&dev_b, IBV_EVENT_PORT_ACTIVE, LONG));
+	faults_rule(&dev_b, "now:event=device-fatal");
+	ktap_ok(vt_async(&dev_b, IBV_EVENT_DEVICE_FATAL, LONG));
+	ktap_ok(!vt_async(&dev_a, IBV_EVENT_DEVICE_FATAL, 0));
+	faults_event("connection-established", IBV_EVENT_COMM_EST);
+	faults_event("sq-drained", IBV_EVENT_SQ_DRAINED);
+	faults_event("qp-request-error", IBV_EVENT_QP_REQ_ERR);
+	faults_event("qp-access-error", IBV_EVENT_QP_ACCESS_ERR);
+	faults_event("last-wqe-reached", IBV_EVENT_QP_LAST_WQE_REACHED);
+	faults_event("cq-error", IBV_EVENT_CQ_ERR);
+	ktap_eq(cairndv_fault_add(dev_b.ctx, "now:event=srq-error,qp=2"), ENOENT);
+	faults_arrives();
+	faults_end();
+}
+
+static void a_shared_queue_reports(void)
+{
+	struct ibv_srq_init_attr init = { .attr = { .max_wr = 16, .max_sge = 1 } };
+	struct ibv_srq *srq = ibv_create_srq(dev_b.pd, &init);
+	struct ibv_qp_init_attr qp_init = {
+		.srq = srq, .qp_type = IBV_QPT_RC, .cap = { .max_send_wr = 1 },
+	};
+	struct ibv_qp *own;
+
+	must(srq);
+	faults_begin();
+	qp_init.send_cq = end_b.scq;
+	qp_init.recv_cq = end_b.rcq;
+	own = ibv_create_qp(dev_b.pd, &qp_init);
+	must(own);
+	for (int i = 0; i < 2; i++) {
+		char rule[64];
+
+		snprintf(rule, sizeof(rule), "now:event=%s,qp=%u", i ? "srq-error" : "srq-limit",
+			 own->qp_num);
+		faults_rule(&dev_b, rule);
+		ktap_ok(vt_async(&dev_b, i ? IBV_EVENT_SRQ_ERR : IBV_EVENT_SRQ_LIMIT_REACHED,
+				 LONG));
+	}
+	must(!ibv_destroy_qp(own) && !ibv_destroy_srq(srq));
+	faults_end();
+}
+
 /* Bit i: message i has arrived. */
 static u64 faults_fates(const char *rule)
 {
@@ -272,6 +493,12 @@ static void others_meet_no_rule(void)
 	faults_arrives();
 	ktap_eq(faults_hits(&dev_a), 0);
 	ktap_eq(faults_hits(&dev_b), 0);
+	snprintf(rule, sizeof(rule), "received:qp=%u,nak=remote-access", end_b.qp->qp_num + 1);
+	faults_rule(&dev_b, rule);
+	faults_rule(&dev_a, "received:rnr=1");	/* a receives answers only */
+	faults_arrives();
+	ktap_eq(faults_hits(&dev_b), 0);
+	ktap_eq(faults_hits(&dev_a), 0);
 	faults_end();
 }
 
@@ -313,6 +540,10 @@ static void wrong_rules_are_refused(void)
 		"sent:opcode=", "sent:opcode=SENT", "sent:size=2-1", "sent:time=1ms",
 		"sent:act=delay", "sent:act=delay,time=11s", "sent:act=delay,time=1h",
 		"sent:act=drop drop", "received:seed=-1", "sent:nonsense=1",
+		"sent:nak=sequence", "received:nak=", "received:nak=yes", "received:rnr=32",
+		"sent:act=qp-fatal", "received:event=port-up", "now", "now:act=drop",
+		"now:event=", "now:event=port-up,qp=2", "now:event=cq-error", "now:act=qp-fatal",
+		"now:event=port-up,nth=1", "received:nak=sequence,act=drop,nak=no",
 	};
 
 	for (unsigned int i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
@@ -355,12 +586,12 @@ static void random_rules_are_refused(void)
 
 		for (size_t k = 0; k < sizeof(rule); k++)
 			bytes[k] = ktap_rand_below(8) ? 0 : (u8)ktap_rand_below(256);
-		rule.direction = (u8)ktap_rand_below(4);
-		rule.act = (u8)ktap_rand_below(8);
+		rule.direction = (u8)ktap_rand_below(5);
+		rule.act = (u8)ktap_rand_below(12);
 		err = faults_add_raw(&rule);
 		taken += !err;
 		refused += err == EINVAL;
-		if (err && err != EINVAL && err != ENOSPC)
+		if (err && err != EINVAL && err != ENOSPC && err != ENOENT)
 			ktap_fail("errno %d", err);
 		if (err == ENOSPC)
 			must(!cairndv_fault_clear(dev_a.ctx));
@@ -377,6 +608,14 @@ static void random_rules_are_refused(void)
 	X(the_icrc_finds_a_changed_byte)	\
 	X(a_byte_changed_past_the_icrc_arrives)	\
 	X(a_delay_is_waited_for)		\
+	X(the_second_arrives_first)		\
+	X(a_fatal_nak_ends_the_connection)	\
+	X(a_sequence_nak_asks_again)		\
+	X(an_rnr_nak_is_waited_for)		\
+	X(rnr_naks_end_a_connection)		\
+	X(a_queue_pair_ends)			\
+	X(events_are_raised)			\
+	X(a_shared_queue_reports)		\
 	X(the_same_seed_gives_the_same_run)	\
 	X(packets_to_itself_meet_rules)		\
 	X(others_meet_no_rule)			\

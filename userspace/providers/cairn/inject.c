@@ -19,6 +19,7 @@
 
 static const struct cairn_text_name inject_directions[] = {
 	{ "sent", CAIRN_FAULT_SENT }, { "received", CAIRN_FAULT_RECEIVED },
+	{ "now", CAIRN_FAULT_NOW },
 	{}
 };
 
@@ -27,8 +28,31 @@ static const struct cairn_text_name inject_acts[] = {
 	{ "corrupt", CAIRN_FAULT_CORRUPT },
 	{ "corrupt-past-icrc", CAIRN_FAULT_CORRUPT_PAST_ICRC },
 	{ "delay", CAIRN_FAULT_DELAY }, { "reorder", CAIRN_FAULT_REORDER },
+	{ "qp-fatal", CAIRN_FAULT_QP_FATAL },
 	{}
 };
+
+/* Codes of NAKs (IBTA table 46). */
+static const struct cairn_text_name inject_naks[] = {
+	{ "sequence", 0 }, { "invalid-request", 1 }, { "remote-access", 2 },
+	{ "remote-operational", 3 },
+	{}
+};
+
+static const struct cairn_text_name inject_events[] = {
+	{ "port-down", CAIRN_FAULT_PORT_ERR }, { "port-up", CAIRN_FAULT_PORT_ACTIVE },
+	{ "device-fatal", CAIRN_FAULT_DEVICE_FATAL },
+	{ "connection-established", CAIRN_FAULT_COMM_EST },
+	{ "sq-drained", CAIRN_FAULT_SQ_DRAINED },
+	{ "qp-request-error", CAIRN_FAULT_QP_REQ_ERR },
+	{ "qp-access-error", CAIRN_FAULT_QP_ACCESS_ERR },
+	{ "last-wqe-reached", CAIRN_FAULT_LAST_WQE_REACHED },
+	{ "cq-error", CAIRN_FAULT_CQ_ERR }, { "srq-limit", CAIRN_FAULT_SRQ_LIMIT },
+	{ "srq-error", CAIRN_FAULT_SRQ_ERR },
+	{}
+};
+
+#define INJECT_TIMER_MAX	31	/* of an RNR NAK */
 
 /* Operations of the BTH opcode: a range of these, in each transport. */
 #define INJECT_OP(first, last)	((first) | (last) << 8)
@@ -173,6 +197,39 @@ static bool inject_set_act(struct cairn_fault_rule *rule, char *value)
 	return found;
 }
 
+/* An act with a value of its own. */
+static bool inject_set_detail(struct cairn_fault_rule *rule, uint8_t act,
+			      const struct cairn_text_name *found)
+{
+	if (!found)
+		return false;
+	rule->act = act;
+	rule->detail = (uint8_t)found->value;
+	return true;
+}
+
+static bool inject_set_nak(struct cairn_fault_rule *rule, char *value)
+{
+	return inject_set_detail(rule, CAIRN_FAULT_NAK, cairn_text_find(inject_naks, value));
+}
+
+static bool inject_set_event(struct cairn_fault_rule *rule, char *value)
+{
+	return inject_set_detail(rule, CAIRN_FAULT_EVENT,
+				 cairn_text_find(inject_events, value));
+}
+
+static bool inject_set_rnr(struct cairn_fault_rule *rule, char *value)
+{
+	uint32_t timer;
+
+	if (!inject_u32(value, 0, INJECT_TIMER_MAX, &timer))
+		return false;
+	rule->act = CAIRN_FAULT_RNR;
+	rule->detail = (uint8_t)timer;
+	return true;
+}
+
 /* Microseconds, or with the unit us, ms or s. */
 static bool inject_set_time(struct cairn_fault_rule *rule, char *value)
 {
@@ -198,9 +255,10 @@ static const struct inject_option {
 	bool (*set)(struct cairn_fault_rule *rule, char *value);
 } inject_options[] = {
 	{ "act", inject_set_act }, { "chance", inject_set_chance },
-	{ "count", inject_set_count }, { "every", inject_set_every },
+	{ "count", inject_set_count }, { "event", inject_set_event },
+	{ "every", inject_set_every }, { "nak", inject_set_nak },
 	{ "nth", inject_set_nth }, { "opcode", inject_set_opcode },
-	{ "qp", inject_set_qp }, { "seed", inject_set_seed },
+	{ "qp", inject_set_qp }, { "rnr", inject_set_rnr }, { "seed", inject_set_seed },
 	{ "size", inject_set_size }, { "time", inject_set_time },
 	{}
 };
@@ -325,10 +383,20 @@ static void inject_write_opcodes(struct inject_text *text, const struct cairn_fa
 		}
 }
 
+static void inject_write_act(struct inject_text *text, const struct cairn_fault_rule *rule)
+{
+	if (rule->act == CAIRN_FAULT_NAK)
+		inject_write(text, "nak=%s", cairn_text_name(inject_naks, rule->detail));
+	else if (rule->act == CAIRN_FAULT_RNR)
+		inject_write(text, "rnr=%u", rule->detail);
+	else
+		inject_write(text, "act=%s", cairn_text_name(inject_acts, rule->act));
+}
+
 static void inject_format(struct inject_text *text, const struct cairn_fault_rule *rule)
 {
-	inject_write(text, "%s:act=%s", cairn_text_name(inject_directions, rule->direction),
-		     cairn_text_name(inject_acts, rule->act));
+	inject_write(text, "%s:", cairn_text_name(inject_directions, rule->direction));
+	inject_write_act(text, rule);
 	if (rule->delay_us)
 		inject_write(text, ",time=%uus", rule->delay_us);
 	if (rule->qpn)

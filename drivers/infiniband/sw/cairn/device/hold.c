@@ -185,8 +185,10 @@ int cairn_hold_take(struct cairn_exec *exec, u32 psn, struct cairn_pkt *pkt)
 			return 0;
 		if (off < (s32)hold_run_packets(cb) &&
 		    cairn_exec_parse(exec, CAIRN_RESP, run, skip, pkt) &&
-		    pkt->psn == psn)
+		    pkt->psn == psn) {
+			pkt->refuse = cb->refuse;
 			return 1;
+		}
 		/* All its packets have been executed, or a sender on this host has
 		 * changed the next one.
 		 */

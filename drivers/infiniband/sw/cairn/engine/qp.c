@@ -97,3 +97,13 @@ void cairn_qpc_fatal(struct cairn_qpc *qpc)
 	cairn_env_async(qpc, CAIRN_ASYNC_QP_FATAL);
 	cairn_qpc_fail(qpc);
 }
+
+bool cairn_qpc_break(struct cairn_qpc *qpc)
+{
+	u8 state = cairn_state(qpc);
+
+	if (state < CAIRN_QP_RTR || state == CAIRN_QP_ERR)
+		return false;
+	cairn_qpc_fatal(qpc);
+	return true;
+}

@@ -560,6 +560,9 @@ void cairn_qpc_fail(struct cairn_qpc *qpc);
 /* The same, and report QP_FATAL to the host. */
 void cairn_qpc_fatal(struct cairn_qpc *qpc);
 
+/* The same for a queue pair in any state. Return: false if it has no connection to end. */
+bool cairn_qpc_break(struct cairn_qpc *qpc);
+
 /* RC and XRC: acknowledged, in order, retransmitted. */
 static inline bool cairn_qp_reliable(const struct cairn_qpc *qpc)
 {

@@ -130,3 +130,18 @@ bool cairn_refuse_fatal(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 		cairn_qpc_fatal(qpc);
 	return false;
 }
+
+/* After a NAK of a gap or an RNR NAK the peer sends the request again. */
+bool cairn_refuse_told(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
+{
+	switch (pkt->refuse) {
+	case CAIRN_AETH_NAK | CAIRN_NAK_INVALID_REQUEST:
+		return cairn_refuse_invalid(qpc, pkt);
+	case CAIRN_AETH_NAK | CAIRN_NAK_REMOTE_ACCESS:
+		return cairn_refuse_no_access(qpc, pkt);
+	case CAIRN_AETH_NAK | CAIRN_NAK_REMOTE_OP:
+		return cairn_refuse_fatal(qpc, pkt);
+	}
+	cairn_answer_nak(&qpc->resp, pkt->psn, pkt->refuse);
+	return false;
+}

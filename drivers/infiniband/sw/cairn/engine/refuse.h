@@ -24,5 +24,7 @@ bool cairn_refuse_not_present(struct cairn_qpc *qpc,
 			      const struct cairn_pkt *pkt);
 /* The host's queues do not allow the request to be executed: report QP_FATAL. */
 bool cairn_refuse_fatal(struct cairn_qpc *qpc, const struct cairn_pkt *pkt);
+/* @pkt->refuse says how: NAK or RNR NAK. */
+bool cairn_refuse_told(struct cairn_qpc *qpc, const struct cairn_pkt *pkt);
 
 #endif

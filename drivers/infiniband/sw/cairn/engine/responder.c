@@ -166,6 +166,14 @@ static bool resp_take_expected(struct cairn_qpc *qpc,
 	return true;
 }
 
+/* The same for the kept packet @held, which is refused by intent or handled like others. */
+static bool resp_take_held(struct cairn_qpc *qpc, struct cairn_pkt *held)
+{
+	held->kept = !held->refuse;
+	return held->refuse ? cairn_refuse_told(qpc, held) :
+			      resp_take_expected(qpc, held);
+}
+
 /* Execute kept packets from the expected PSN on. @asked: an answer was requested. */
 static void resp_run_held(struct cairn_qpc *qpc, bool asked)
 {
@@ -174,8 +182,7 @@ static void resp_run_held(struct cairn_qpc *qpc, bool asked)
 
 	while (cairn_hold_next(qpc, &held)) {
 		asked = true;
-		held.kept = true;
-		if (resp_take_expected(qpc, &held))
+		if (resp_take_held(qpc, &held))
 			continue;
 		if (resp->waits)
 			return;
@@ -299,25 +306,36 @@ static void resp_rx_ud(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 		cairn_recv_datagram(qpc, pkt);
 }
 
+/* Is the packet for this queue pair? It is counted if not. */
+static __always_inline bool resp_accepts(struct cairn_qpc *qpc,
+					 const struct cairn_pkt *pkt)
+{
+	u8 state = cairn_state(qpc);
+
+	if (pkt->op->transport != qpc->takes || state < CAIRN_QP_RTR ||
+	    state == CAIRN_QP_ERR || qpc->resp.nak.fatal) {
+		cairn_env_count(qpc, CAIRN_CTR_RX_WRONG_QP, 1);
+		return false;
+	}
+	if (!cairn_qp_sender_fits(qpc, pkt)) {
+		cairn_env_count(qpc, CAIRN_CTR_RX_SPOOFED, 1);
+		return false;
+	}
+	if (!cairn_qp_pkey_fits(qpc, pkt->pkey)) {
+		cairn_env_count(qpc, CAIRN_CTR_RX_PKEY_ERRORS, 1);
+		return false;
+	}
+	return true;
+}
+
 void cairn_resp_rx(struct cairn_qpc *qpc, const struct cairn_pkt *pkt, u64 now)
 {
 	struct cairn_responder *resp = &qpc->resp;
 	u8 state = cairn_state(qpc);
 
 	cairn_env_assert_held(qpc, CAIRN_RESP);
-	if (pkt->op->transport != qpc->takes || state < CAIRN_QP_RTR ||
-	    state == CAIRN_QP_ERR || resp->nak.fatal) {
-		cairn_env_count(qpc, CAIRN_CTR_RX_WRONG_QP, 1);
+	if (!resp_accepts(qpc, pkt))
 		return;
-	}
-	if (!cairn_qp_sender_fits(qpc, pkt)) {
-		cairn_env_count(qpc, CAIRN_CTR_RX_SPOOFED, 1);
-		return;
-	}
-	if (!cairn_qp_pkey_fits(qpc, pkt->pkey)) {
-		cairn_env_count(qpc, CAIRN_CTR_RX_PKEY_ERRORS, 1);
-		return;
-	}
 	if (state == CAIRN_QP_RTR && !resp->comm_est) {
 		resp->comm_est = true;
 		cairn_env_async(qpc, CAIRN_ASYNC_COMM_EST);
@@ -330,6 +348,26 @@ void cairn_resp_rx(struct cairn_qpc *qpc, const struct cairn_pkt *pkt, u64 now)
 		resp_rx_uc(qpc, pkt);
 	else
 		resp_rx_ud(qpc, pkt);
+}
+
+void cairn_resp_rx_refused(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
+			   u64 now)
+{
+	struct cairn_responder *resp = &qpc->resp;
+
+	cairn_env_assert_held(qpc, CAIRN_RESP);
+	if (!cairn_qp_reliable(qpc) || pkt->psn != resp->epsn || resp->waits) {
+		cairn_resp_rx(qpc, pkt, now);
+		return;
+	}
+	if (!resp_accepts(qpc, pkt))
+		return;
+	resp->peer_port.sport = pkt->flow;
+	resp->peer_port.known = true;
+	cairn_refuse_told(qpc, pkt);
+	/* As if it were lost, the packets behind it wait for it. Else all are repeated. */
+	if (pkt->refuse != (CAIRN_AETH_NAK | CAIRN_NAK_PSN_SEQ))
+		cairn_hold_drop(qpc);
 }
 
 /* ERR: drop all work. Return: true if more receives may have to be flushed. */

@@ -10,6 +10,13 @@
  */
 void cairn_resp_rx(struct cairn_qpc *qpc, const struct cairn_pkt *pkt, u64 now);
 
+/* The same for a request that @pkt->refuse says how to refuse, if it is a new one: it is
+ * not executed when it is the next in order. Duplicates are answered as always. Not for
+ * CAIRN_REFUSE_QP_FATAL.
+ */
+void cairn_resp_rx_refused(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
+			   u64 now);
+
 /* Send due READ and atomic responses, then an ACK or NAK; flush in ERR. Responder lock
  * held. Return: true if another turn is needed.
  */

@@ -32,6 +32,9 @@ int cairn_match_check(const struct cairn_fault_rule *rule);
 void cairn_match_init(struct cairn_match *match,
 		      const struct cairn_fault_rule *rule);
 
+/* How a packet is refused that the rule hits, as pkt->refuse (wire/packet.h); 0: it is not. */
+u8 cairn_match_refuse(const struct cairn_fault_rule *rule);
+
 /* Count the packet if it fits. Return: is the rule to be applied to it? The caller
  * serialises calls.
  */

@@ -154,6 +154,7 @@ struct cairn_fault_hit cairn_fault_meet(struct cairn_nic *nic,
 			continue;
 		hit.act = rule->act;
 		hit.delay_us = rule->delay_us;
+		hit.refuse = cairn_match_refuse(rule);
 	}
 	spin_unlock(&faults->lock);
 	return hit;

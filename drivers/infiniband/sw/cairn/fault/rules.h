@@ -18,29 +18,36 @@ extern struct static_key_false_deferred cairn_fault_key;
 /* The fate of a packet. */
 struct cairn_fault_hit {
 	u8 act;		/* enum cairn_fault_acts; 0: let it pass */
+	u8 refuse;	/* as cairn_pkt.refuse, of a received one */
 	u32 delay_us;
 };
+
+/* May there be a rule? Any context. */
+static inline bool cairn_fault_possible(void)
+{
+	return static_branch_unlikely(&cairn_fault_key.key);
+}
 
 /* Does the device have rules? Any context. */
 bool cairn_fault_any(const struct cairn_nic *nic);
 
 static inline bool cairn_fault_on(const struct cairn_nic *nic)
 {
-	return static_branch_unlikely(&cairn_fault_key.key) && cairn_fault_any(nic);
+	return cairn_fault_possible() && cairn_fault_any(nic);
 }
 
 /* Does one of the two devices have rules? Any context. */
 static inline bool cairn_fault_between(const struct cairn_nic *from,
 				       const struct cairn_nic *to)
 {
-	return static_branch_unlikely(&cairn_fault_key.key) &&
+	return cairn_fault_possible() &&
 	       (cairn_fault_any(from) || cairn_fault_any(to));
 }
 
 /**
  * cairn_fault_add() - add a rule behind those that the device has
  * @nic: the device
- * @rule: of a process
+ * @rule: of a process; not for CAIRN_FAULT_NOW
  *
  * Context: process, sleeps.
  * Return: 0; -EINVAL: not a rule; -ENOSPC: CAIRN_FAULT_RULES are there; -ENOMEM.

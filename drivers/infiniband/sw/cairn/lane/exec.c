@@ -37,6 +37,7 @@
 #include "engine/requester.h"
 #include "engine/responder.h"
 #include "engine/train.h"
+#include "fault/rules.h"
 #include "lane/drain.h"
 #include "lane/exec.h"
 #include "lane/lane.h"
@@ -138,6 +139,24 @@ static void exec_rx_packet(struct cairn_exec *exec, enum cairn_side_id side,
 		cairn_resp_rx(exec->qpc, pkt, now);
 }
 
+/* A fault rule refuses the packet of @skb (fault/rules.h). */
+static noinline void exec_rx_refused(struct cairn_exec *exec,
+				     enum cairn_side_id side,
+				     struct sk_buff *skb, u64 now)
+{
+	struct cairn_pkt pkt;
+
+	lockdep_assert_held(&exec->side[side].lock);
+	if (!cairn_exec_parse(exec, side, skb, 0, &pkt))
+		return;
+	trace_cairn_received(exec, side, &pkt);
+	pkt.refuse = cairn_rx_cb(skb)->refuse;
+	if (pkt.refuse == CAIRN_REFUSE_QP_FATAL)
+		cairn_qpc_break(exec->qpc);
+	else if (side == CAIRN_RESP)
+		cairn_resp_rx_refused(exec->qpc, &pkt, now);
+}
+
 /* The packets of @skb from byte @done on. */
 static void exec_rx_rest(struct cairn_exec *exec, enum cairn_side_id side,
 			 struct sk_buff *skb, u32 done, u64 now)
@@ -165,7 +184,10 @@ static u32 exec_rx_train(struct cairn_exec *exec, enum cairn_side_id side,
 		kfree_skb(skb);
 		return n;
 	}
-	if (cb->first) {
+	if (cairn_fault_possible() && cb->refuse) {
+		exec_rx_refused(exec, side, skb, now);
+		done = cb->len;
+	} else if (cb->first) {
 		exec_rx_packet(exec, side, cb->first, now);
 		done = cb->stride;
 	}

@@ -109,6 +109,7 @@ struct cairn_rx_cb {
 	bool ce;	/* Congestion Experienced (RFC 3168) */
 	int ifindex;	/* netdev that received it or has its destination address */
 	u16 flow;	/* UDP source port */
+	u8 refuse;	/* as cairn_pkt.refuse; by a fault rule, of a single packet */
 	u32 sender;	/* number of the connected QP on this host; 0: unknown */
 	/* The first packet, already parsed; NULL: not parsed. Valid during the call
 	 * that delivers the skb, so NULL in a queued skb.

@@ -92,6 +92,7 @@ struct rx_arrival {
 	bool local;		/* handed over by a device of this host */
 	bool sure;		/* never left memory: ICRC is not checked */
 	bool again;		/* a copy that the fault rules have been applied to */
+	u8 refuse;		/* by such a rule, as cairn_pkt.refuse */
 	u32 sender;		/* QP that handed it over; 0: unknown */
 	u32 copies;		/* made for members of a group */
 	/* A ring: the QPs of the current packet and those behind it. */
@@ -281,6 +282,8 @@ static void rx_deliver(struct rx_arrival *arrival,
 		.sender = arrival->sender,
 		.first = arrival->local ? NULL : batch->first,
 	};
+	if (cairn_fault_possible())
+		cairn_rx_cb(skb)->refuse = arrival->refuse;
 	if (batch->first)
 		cairn_exec_locate_pkt(batch->first, skb, batch->offset);
 	if (batch->members) {
@@ -488,6 +491,7 @@ static void rx_again(struct cairn_nic *nic, struct sk_buff *skb)
 		.local = true,	/* it was counted */
 		.sure = true,
 		.again = true,
+		.refuse = cb->refuse,
 		.sender = cb->sender,
 	};
 
@@ -553,6 +557,7 @@ static void rx_pass_copy(struct cairn_nic *nic, struct sk_buff *skb,
 	};
 	struct cairn_delays *delays = cairn_fault_delays(nic);
 
+	cairn_rx_cb(skb)->refuse = hit->refuse;
 	if (hit->act == CAIRN_FAULT_CORRUPT_PAST_ICRC)
 		cairn_faulty_flip(skb, pkt->payload_len);
 	if ((hit->act == CAIRN_FAULT_DELAY || hit->act == CAIRN_FAULT_REORDER) &&

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Fault rules: which packets they hit, and which are refused. */
 #include <errno.h>
+#include <linux/array_size.h>
 #include "fault/match.h"
+#include "wire/packet.h"
 #include "ktap.h"
 
 #define ANY_LEN	0xffffffffu
@@ -119,6 +121,55 @@ static void payload_is_needed_to_change_it(void)
 	ktap_eq(match_run(&rule, &pkt), 0);
 }
 
+/* Answers are for requests of reliable connections, the end is for any connection. */
+static void acts_fit_their_packets(void)
+{
+	static const struct {
+		u8 opcode;
+		bool answered, ended;
+	} cases[] = {
+		{ CAIRN_BTH_RC | CAIRN_BTH_WRITE_ONLY, true, true },
+		{ CAIRN_BTH_RC | CAIRN_BTH_READ_REQUEST, true, true },
+		{ CAIRN_BTH_XRC | CAIRN_BTH_SEND_ONLY, true, true },
+		{ CAIRN_BTH_WRITE_PERSIST_ONLY, true, true },
+		{ CAIRN_BTH_RC | CAIRN_BTH_ACK, false, true },
+		{ CAIRN_BTH_RC | CAIRN_BTH_READ_RESP_ONLY, false, true },
+		{ CAIRN_BTH_UC | CAIRN_BTH_SEND_ONLY, false, true },
+		{ CAIRN_BTH_UD | CAIRN_BTH_SEND_ONLY, false, false },
+		{ CAIRN_BTH_CNP, false, false },
+	};
+
+	for (u32 i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct cairn_match_packet pkt = match_packet();
+		struct cairn_fault_rule rule = match_drop();
+
+		pkt.opcode = cases[i].opcode;
+		pkt.direction = CAIRN_FAULT_RECEIVED;
+		rule.direction = CAIRN_FAULT_RECEIVED;
+		rule.act = CAIRN_FAULT_NAK;
+		ktap_eq(match_run(&rule, &pkt), cases[i].answered ? ~0ull : 0);
+		rule.act = CAIRN_FAULT_RNR;
+		ktap_eq(match_run(&rule, &pkt), cases[i].answered ? ~0ull : 0);
+		rule.act = CAIRN_FAULT_QP_FATAL;
+		ktap_eq(match_run(&rule, &pkt), cases[i].ended ? ~0ull : 0);
+	}
+}
+
+static void answers_have_their_syndrome(void)
+{
+	struct cairn_fault_rule rule = match_drop();
+
+	ktap_eq(cairn_match_refuse(&rule), 0);
+	rule.act = CAIRN_FAULT_NAK;
+	rule.detail = CAIRN_NAK_REMOTE_ACCESS;
+	ktap_eq(cairn_match_refuse(&rule), 0x62);
+	rule.act = CAIRN_FAULT_RNR;
+	rule.detail = 31;
+	ktap_eq(cairn_match_refuse(&rule), 0x3f);
+	rule.act = CAIRN_FAULT_QP_FATAL;
+	ktap_eq(cairn_match_refuse(&rule), CAIRN_REFUSE_QP_FATAL);
+}
+
 #define REFUSED(change)							\
 	do {								\
 		struct cairn_fault_rule rule = match_drop();		\
@@ -134,6 +185,7 @@ static void wrong_rules_are_refused(void)
 	ktap_eq(cairn_match_check(&good), 0);
 	REFUSED(rule.direction = 0);
 	REFUSED(rule.direction = 3);
+	REFUSED(rule.direction = 4);
 	REFUSED(rule.direction = 255);
 	REFUSED(rule.act = 0);
 	REFUSED(rule.act = 200);
@@ -145,9 +197,46 @@ static void wrong_rules_are_refused(void)
 	REFUSED(rule.delay_us = 1);
 	REFUSED(rule.act = CAIRN_FAULT_DELAY);
 	REFUSED(rule.act = CAIRN_FAULT_DELAY; rule.delay_us = CAIRN_FAULT_MAX_DELAY + 1);
+	REFUSED(rule.act = CAIRN_FAULT_NAK);
+	REFUSED(rule.direction = 2; rule.act = CAIRN_FAULT_NAK; rule.detail = 4);
+	REFUSED(rule.direction = 2; rule.act = CAIRN_FAULT_RNR; rule.detail = 32);
+	REFUSED(rule.direction = 2; rule.act = CAIRN_FAULT_QP_FATAL; rule.detail = 1);
+	REFUSED(rule.direction = 2; rule.act = CAIRN_FAULT_EVENT);
 	good.act = CAIRN_FAULT_DELAY;
 	good.delay_us = CAIRN_FAULT_MAX_DELAY;
 	ktap_eq(cairn_match_check(&good), 0);
+}
+
+static int match_now(u8 act, u8 detail, u32 qpn)
+{
+	struct cairn_fault_rule rule = match_drop();
+
+	rule.direction = CAIRN_FAULT_NOW;
+	rule.act = act;
+	rule.detail = detail;
+	rule.qpn = qpn;
+	return cairn_match_check(&rule);
+}
+
+static void what_is_done_at_once(void)
+{
+	ktap_eq(match_now(CAIRN_FAULT_QP_FATAL, 0, 1), 0);
+	ktap_eq(match_now(CAIRN_FAULT_QP_FATAL, 0, 0), -EINVAL);
+	ktap_eq(match_now(CAIRN_FAULT_NAK, 0, 1), -EINVAL);
+	for (u8 event = 0; event < CAIRN_FAULT_EVENTS; event++) {
+		bool of_qp = event >= CAIRN_FAULT_COMM_EST;
+
+		ktap_eq(match_now(CAIRN_FAULT_EVENT, event, of_qp), 0);
+		ktap_eq(match_now(CAIRN_FAULT_EVENT, event, !of_qp), -EINVAL);
+	}
+	ktap_eq(match_now(CAIRN_FAULT_EVENT, CAIRN_FAULT_EVENTS, 1), -EINVAL);
+#define NOW	(rule.direction = CAIRN_FAULT_NOW, rule.act = CAIRN_FAULT_EVENT)
+	REFUSED(NOW; rule.max_len = 1);
+	REFUSED(NOW; rule.min_len = 1);
+	REFUSED(NOW; rule.nth = 1);
+	REFUSED(NOW; rule.opcodes[3] = 1);
+	REFUSED(NOW; rule.seed = 1);
+	REFUSED(NOW; rule.count = 1);
 }
 
 /* Random bytes are refused, or are a rule that packets can meet. */
@@ -160,8 +249,8 @@ static void random_rules_do_no_harm(void)
 
 		for (size_t k = 0; k < sizeof(rule); k++)
 			bytes[k] = ktap_rand_below(4) ? 0 : ktap_rand_below(256);
-		rule.direction = ktap_rand_below(4);
-		rule.act = ktap_rand_below(8);
+		rule.direction = ktap_rand_below(5);
+		rule.act = ktap_rand_below(12);
 		if (cairn_match_check(&rule))
 			continue;
 		pkt.opcode = ktap_rand_below(256);
@@ -175,7 +264,10 @@ static const struct ktap_test tests[] = {
 	KTAP(numbers_agree),
 	KTAP(a_seed_repeats),
 	KTAP(payload_is_needed_to_change_it),
+	KTAP(acts_fit_their_packets),
+	KTAP(answers_have_their_syndrome),
 	KTAP(wrong_rules_are_refused),
+	KTAP(what_is_done_at_once),
 	KTAP(random_rules_do_no_harm),
 };
 

@@ -144,6 +144,11 @@ static enum cq_verdict cq_push(struct cairn_cq *cq, const struct cairn_cqe *cqe,
 	return cq_is_armed(cq, cqe) ? CQ_NOTIFY : CQ_QUIET;
 }
 
+void cairn_cq_error(struct cairn_cq *cq)
+{
+	cairn_async_post(&cq->async, 0);
+}
+
 /* Report once that a completion found no room. */
 static void cq_overflow(struct cairn_cq *cq)
 {
@@ -157,7 +162,7 @@ static void cq_overflow(struct cairn_cq *cq)
 		return;
 	cairn_nic_count(&to_cairn_dev(cq->ibcq.device)->nic,
 			CAIRN_CTR_CQ_OVERFLOWS, 1);
-	cairn_async_post(&cq->async, 0);
+	cairn_cq_error(cq);
 }
 
 static void cq_notify(struct cairn_cq *cq)
@@ -219,7 +224,8 @@ static void cq_deliver(struct work_struct *work)
 		.event = IB_EVENT_CQ_ERR,
 	};
 
-	if (cairn_async_take(&cq->async) && cq->ibcq.event_handler)
+	if (cairn_async_take(&cq->async) && cq->ibcq.event_handler &&
+	    cairn_async_may_tell(&cq->async, &to_cairn_dev(event.device)->nic))
 		cq->ibcq.event_handler(&event, cq->ibcq.cq_context);
 }
 
@@ -261,6 +267,7 @@ static int cq_create(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 	INIT_LIST_HEAD(&cq->waits);
 	mutex_init(&cq->resize_lock);
 	cairn_async_init(&cq->async, cq_deliver, NULL);
+	cq->async.for_life = true;
 	cairn_moderate_init(cq);
 	ibcq->cqe = roundup_pow_of_two(max_t(u32, attr->cqe, CQ_MIN_CQE));
 	cq->solicited = -(u32)ibcq->cqe;

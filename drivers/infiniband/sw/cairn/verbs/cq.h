@@ -20,6 +20,9 @@
 bool cairn_cq_post(struct cairn_cq *cq, const struct cairn_cqe *cqe,
 		   struct cairn_cq_wait *wait, bool flush);
 
+/* Report IB_EVENT_CQ_ERR; the handler runs later, in process context. Any context. */
+void cairn_cq_error(struct cairn_cq *cq);
+
 /* Handle CAIRN_METHOD_LOOK_CQ: the consumer has polled or armed. Process context. */
 void cairn_cq_look(struct cairn_cq *cq);
 

@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* The methods that change and show the fault rules of a device (fault/rules.h). */
+/* The methods that change and show the fault rules of a device (fault/rules.h), and the
+ * faults that need no packet.
+ */
+#include <linux/delay.h>
+#include <linux/mutex.h>
 #include <linux/slab.h>
 #include <rdma/uverbs_ioctl.h>
 #include "fault/rules.h"
+#include "verbs/cq.h"
 #include "verbs/dev.h"
 #include "verbs/fault.h"
-#include "verbs/verbs.h"
+#include "verbs/qp.h"
+#include "verbs/srq.h"
 
 #define UVERBS_MODULE_NAME cairn_fault
 #include <rdma/uverbs_named_ioctl.h>
@@ -23,6 +29,105 @@ static struct cairn_nic *fault_nic(struct uverbs_attr_bundle *attrs)
 	return cairn_dev_may_administer(dev) ? &dev->nic : ERR_PTR(-EPERM);
 }
 
+/* Events of a device are for each process that has it open, and what a process leaves unread
+ * is not charged to a memcg. So there are at most 100 a second.
+ */
+static DEFINE_MUTEX(fault_device_mutex);
+
+static int fault_tell_device(struct cairn_nic *nic, u8 detail)
+{
+	static const enum ib_event_type types[] = {
+		[CAIRN_FAULT_PORT_ERR] = IB_EVENT_PORT_ERR,
+		[CAIRN_FAULT_PORT_ACTIVE] = IB_EVENT_PORT_ACTIVE,
+		[CAIRN_FAULT_DEVICE_FATAL] = IB_EVENT_DEVICE_FATAL,
+	};
+	struct ib_event event = {
+		.device = &container_of(nic, struct cairn_dev, nic)->ibdev,
+		.element.port_num = 1,
+		.event = types[detail],
+	};
+
+	if (!mutex_trylock(&fault_device_mutex))
+		return -EBUSY;
+	ib_dispatch_event(&event);
+	usleep_range(10000, 11000);
+	mutex_unlock(&fault_device_mutex);
+	return 0;
+}
+
+static int fault_tell_queue(struct cairn_qp *qp, u8 detail)
+{
+	struct ib_cq *cq = qp->ibqp.recv_cq;
+	struct ib_srq *srq = qp->ibqp.srq;
+
+	if (detail == CAIRN_FAULT_CQ_ERR) {
+		if (cq)
+			cairn_cq_error(to_cairn_cq(cq));
+		return cq ? 0 : -ENOENT;
+	}
+	if (srq)
+		cairn_srq_event(to_cairn_srq(srq), detail == CAIRN_FAULT_SRQ_ERR ?
+				CAIRN_SRQ_ERROR : CAIRN_SRQ_LIMIT);
+	return srq ? 0 : -ENOENT;
+}
+
+static int fault_tell_qp(struct cairn_qp *qp, u8 detail)
+{
+	static const u8 events[] = {
+		[CAIRN_FAULT_COMM_EST] = CAIRN_ASYNC_COMM_EST,
+		[CAIRN_FAULT_SQ_DRAINED] = CAIRN_ASYNC_SQ_DRAINED,
+		[CAIRN_FAULT_QP_REQ_ERR] = CAIRN_ASYNC_QP_REQ_ERR,
+		[CAIRN_FAULT_QP_ACCESS_ERR] = CAIRN_ASYNC_QP_ACCESS_ERR,
+		[CAIRN_FAULT_LAST_WQE_REACHED] = CAIRN_ASYNC_LAST_WQE_REACHED,
+	};
+
+	if (detail >= ARRAY_SIZE(events))
+		return fault_tell_queue(qp, detail);
+	cairn_qp_async(qp, events[detail]);
+	return 0;
+}
+
+static int fault_end_qp(struct cairn_qp *qp)
+{
+	bool ended;
+
+	cairn_exec_lock(&qp->exec);
+	ended = cairn_qpc_break(&qp->qpc);
+	cairn_exec_unlock(&qp->exec);
+	return ended ? 0 : -EINVAL;
+}
+
+/* A queue pair that is found has its queues until the read section ends. All rdma_cm
+ * connections of the device need the GSI's, so that one is spared.
+ */
+static int fault_now_qp(struct cairn_nic *nic, const struct cairn_fault_rule *rule)
+{
+	struct cairn_exec *exec;
+	struct cairn_qp *qp;
+	int err = -ENOENT;
+
+	rcu_read_lock();
+	exec = cairn_table_find(&nic->qp_table, rule->qpn);
+	if (exec) {
+		qp = container_of(exec, struct cairn_qp, exec);
+		err = qp->ibqp.qp_type == IB_QPT_GSI ? -EINVAL :
+		      rule->act == CAIRN_FAULT_QP_FATAL ?
+			      fault_end_qp(qp) : fault_tell_qp(qp, rule->detail);
+	}
+	rcu_read_unlock();
+	return err;
+}
+
+static int fault_now(struct cairn_nic *nic, const struct cairn_fault_rule *rule)
+{
+	int err = cairn_match_check(rule);
+
+	if (err)
+		return err;
+	return rule->qpn ? fault_now_qp(nic, rule) :
+			   fault_tell_device(nic, rule->detail);
+}
+
 static int UVERBS_HANDLER(CAIRN_METHOD_ADD_FAULT)(struct uverbs_attr_bundle *attrs)
 {
 	struct cairn_nic *nic = fault_nic(attrs);
@@ -32,7 +137,10 @@ static int UVERBS_HANDLER(CAIRN_METHOD_ADD_FAULT)(struct uverbs_attr_bundle *att
 	if (IS_ERR(nic))
 		return PTR_ERR(nic);
 	err = uverbs_copy_from(&rule, attrs, CAIRN_ATTR_ADD_FAULT_RULE);
-	return err ? err : cairn_fault_add(nic, &rule);
+	if (err)
+		return err;
+	return rule.direction == CAIRN_FAULT_NOW ? fault_now(nic, &rule) :
+						   cairn_fault_add(nic, &rule);
 }
 
 static int UVERBS_HANDLER(CAIRN_METHOD_CLEAR_FAULTS)(struct uverbs_attr_bundle *attrs)

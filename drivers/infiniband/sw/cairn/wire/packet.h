@@ -51,7 +51,13 @@ struct cairn_pkt {
 	bool handed;		/* cookie is the sender's memory, on this host */
 	u32 sender;		/* set by the receive path: QP on this host; 0: unknown */
 	bool kept;		/* set by the responder: it was kept ahead of a gap */
+	/* cairn_resp_rx_refused() and kept packets: the request is not to be executed, but
+	 * answered with this syndrome, or CAIRN_REFUSE_QP_FATAL; 0: no such thing.
+	 */
+	u8 refuse;
 };
+
+#define CAIRN_REFUSE_QP_FATAL	0xff	/* end the queue pair instead */
 
 /* Why a packet is dropped. */
 enum cairn_parse_error {
@@ -64,7 +70,7 @@ enum cairn_parse_error {
 
 /**
  * cairn_pkt_parse() - read and check the headers of one packet
- * @pkt: filled in; ce, flow, cookie, base, handed and sender are not changed
+ * @pkt: filled in; ce, flow, cookie, base, handed, sender, kept and refuse are not changed
  * @hdr: the packet from its BTH on, any alignment; min(@len, CAIRN_MAX_HDR)
  *	bytes readable
  * @len: bytes from the BTH to the end of the ICRC

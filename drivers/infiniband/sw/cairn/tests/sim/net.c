@@ -22,6 +22,7 @@ struct sim_packet {
 	u8 src, dst;		/* host numbers */
 	u32 sender;		/* QP number, if it is on the receiver's host; or 0 */
 	u32 len;		/* IP header to ICRC */
+	u8 refuse;		/* as cairn_pkt.refuse, of a kept one */
 	u8 *bytes;		/* an allocation of exactly len */
 };
 
@@ -218,6 +219,7 @@ int sim_hold(struct sim_qp *qp, const struct cairn_pkt *pkt)
 		.psn = pkt->psn,
 		.p = packet_copy(pkt->cookie),
 	};
+	held->p->refuse = pkt->refuse;
 	*at = held;
 	return 0;
 }
@@ -237,6 +239,7 @@ int sim_held(struct sim_qp *qp, u32 psn, struct cairn_pkt *pkt)
 		if (!off) {
 			qp->in_hand = held;
 			net_accept(qp->s, held->p, pkt);
+			pkt->refuse = held->p->refuse;
 			return 1;
 		}
 		held_free(qp, held);
@@ -270,9 +273,13 @@ static struct sim_qp *net_receive(struct sim *sim, const struct sim_packet *pack
 	if (qp->hooks.rx)
 		qp->hooks.rx(qp, &pkt);
 	*side = pkt.op->flags & CAIRN_OP_RESPONSE ? CAIRN_REQ : CAIRN_RESP;
+	if (*side == CAIRN_RESP && qp->hooks.refuse)
+		pkt.refuse = qp->hooks.refuse(qp, &pkt);
 	sim_enter(qp, *side);
 	if (*side == CAIRN_REQ)
 		cairn_comp_rx(&qp->c, &pkt, sim->now);
+	else if (pkt.refuse)
+		cairn_resp_rx_refused(&qp->c, &pkt, sim->now);
 	else
 		cairn_resp_rx(&qp->c, &pkt, sim->now);
 	sim_leave(qp);

@@ -185,6 +185,8 @@ struct sim_hooks {
 			      const struct cairn_pkt *pkt);
 	/* A good packet arrived and is passed to the engine next. */
 	void (*rx)(struct sim_qp *qp, const struct cairn_pkt *pkt);
+	/* Return: how a request is refused, as cairn_pkt.refuse; 0: it is not. */
+	u8 (*refuse)(struct sim_qp *qp, const struct cairn_pkt *pkt);
 };
 
 struct sim_qp_init {
