@@ -131,6 +131,13 @@ unpack_debug() {
 		}
 	END
 	grep -q 'save_frames(tsk, trace)' "$file" && grep -q '^static void save_frames' "$file"
+	# The memory of a module that was unloaded keeps the red zones of its variables, and
+	# serves vmalloc() next: there is no KASAN_VMALLOC for user-mode Linux.
+	file=$1/mm/execmem.c
+	sed -i -e 's/^#include <linux\/mm.h>/&\n#include <linux\/kasan.h>/' \
+		-e '/^void execmem_free/,/^}/s/^\tvfree(ptr);/\tif (find_vm_area(ptr))\n\t\tkasan_unpoison_range(ptr, get_vm_area_size(find_vm_area(ptr)));\n&/' \
+		"$file"
+	grep -q kasan_unpoison_range "$file"
 }
 
 # one of 7.2. Modules cannot see which soft interrupts are pending there, as they can
