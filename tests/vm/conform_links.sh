@@ -232,12 +232,12 @@ refused() {
 
 if modprobe 8021q; then
 	ip -n a link add link va name va.7 type vlan id 7
-	refused "a VLAN" va.7 "GIDs of a VLAN belong to the device of its parent, va"
+	refused "a VLAN" va.7 "GIDs of a VLAN belong to the device of its parent, va: make the link there"
 	ip -n a link delete va.7
 fi
 if modprobe vcan; then
 	ip -n a link add can7 type vcan
-	refused "CAN" can7 "no RoCE over netdevs of type 280"
+	refused "CAN" can7 "no RoCE over netdevs of type 280: take an Ethernet netdev"
 	ip -n a link delete can7
 fi
 ip -n a link delete ta

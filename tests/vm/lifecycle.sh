@@ -87,7 +87,7 @@ fails "a netdev that does not exist is refused" "netdev|device" \
 	rdma link add cairn_z type cairn netdev nosuch
 modprobe 8021q && in_a ip link add link va name va.5 type vlan id 5
 fails "a VLAN is refused" "invalid" in_a rdma link add cairn_z type cairn netdev va.5
-dmesg | grep -q 'va.5: cairn: GIDs of a VLAN belong to the device of its parent, va$' &&
+dmesg | grep -q 'va.5: cairn: GIDs of a VLAN belong to the device of its parent, va: make the link there$' &&
 	ok "... and the kernel log says why" || not_ok "... and the kernel log says why"
 in_a ip link delete va.5
 expect "none of them left a device" "$(devices)" 2

@@ -121,12 +121,12 @@ static int cairn_accept_context(struct cairn_context *ctx,
 {
 	if (resp->abi_version != CAIRN_ABI_VERSION) {
 		fprintf(stderr,
-			"libcairn: the kernel module speaks ABI %u, this library %u\n",
+			"libcairn: the kernel module speaks ABI %u, this library %u: install both of one release, and load that module\n",
 			resp->abi_version, CAIRN_ABI_VERSION);
 		return EPROTONOSUPPORT;
 	}
 	if (resp->page_size != ctx->page_size) {
-		fprintf(stderr, "libcairn: page size is %zu, the kernel says %u\n",
+		fprintf(stderr, "libcairn: page size is %zu, the kernel says %u: run the program without an emulator\n",
 			ctx->page_size, resp->page_size);
 		return EPROTONOSUPPORT;
 	}

@@ -334,12 +334,12 @@ static int dev_check_netdev(struct net_device *ndev)
 	struct ib_device *other;
 
 	if (is_vlan_dev(ndev)) {
-		netdev_err(ndev, "cairn: GIDs of a VLAN belong to the device of its parent, %s\n",
+		netdev_err(ndev, "cairn: GIDs of a VLAN belong to the device of its parent, %s: make the link there\n",
 			   netdev_name(vlan_dev_real_dev(ndev)));
 		return -EINVAL;
 	}
 	if (!dev_carries_ip(ndev)) {
-		netdev_err(ndev, "cairn: no RoCE over netdevs of type %u\n",
+		netdev_err(ndev, "cairn: no RoCE over netdevs of type %u: take an Ethernet netdev\n",
 			   ndev->type);
 		return -EINVAL;
 	}
