@@ -22,6 +22,7 @@
 #include <linux/bottom_half.h>
 #include <linux/irqflags.h>
 #include <linux/lockdep.h>
+#include <linux/sched.h>
 #include <linux/types.h>
 
 /* May the task that has the state of its CPU be preempted? */
