@@ -232,6 +232,7 @@ bench-programs: deps-quick modules
 		-Idrivers/infiniband/sw/cairn -Iinclude/uapi -Ibuild/userspace/include \
 		-o build/bench/bin/$(basename $(notdir $(p))) $(p) tests/vm/src/vt.c tests/vm/src/vt_persist.c \
 		-Lbuild/userspace -Wl,--as-needed -lcairn -libverbs -lm &&) :
+	@$(MAKE) --no-print-directory -s -C tests/vm BUILD=$(TOP)/build/vmtests $(TOP)/build/vmtests/bind_preload.so
 	@tests/vm/kmod/build $(TOP)/build/vmtests/kmod
 
 bench: all bench-programs
