@@ -128,10 +128,8 @@ static int writer_session(struct writer *w)
 	/* Unreported records may be there; they are posted again. */
 	w->posted = w->acked;
 	while (!err && w->acked < w->count) {
-		if (w->leader.urls && !log_leader_is_valid(&w->leader)) {
-			fprintf(stderr, "cairn_log: the lease has ended\n");
+		if (w->leader.urls && !log_leader_is_valid(&w->leader))
 			return ESTALE;
-		}
 		err = writer_post_all(w, before);
 		if (!err)
 			err = log_session_poll(&w->log.session, &durable);
@@ -171,13 +169,28 @@ static int writer_lead(struct writer *w)
 	return 0;
 }
 
+/*
+ * Whether @err comes of a lease that has ended. After a stop the first sign can be that
+ * the targets do not know this writer any more.
+ */
+static bool writer_is_deposed(struct writer *w, int err)
+{
+	if (!w->leader.urls || !writer_may_retry(err))
+		return false;
+	return err == ESTALE || log_leader_has_ended(&w->leader);
+}
+
 /* Return: whether to begin again after @err. */
 static bool writer_again(struct writer *w, int err)
 {
 	if (err != ESTALE)
 		fprintf(stderr, "cairn_log: %s\n", w->log.session.error);
+	if (writer_is_deposed(w, err)) {
+		fprintf(stderr, "cairn_log: the lease has ended\n");
+		return true;
+	}
 	/* another writer leads; it is our turn when its lease ends */
-	if (w->leader.urls && (err == ESTALE || err == EBUSY))
+	if (w->leader.urls && err == EBUSY)
 		return true;
 	if (!w->retries || !writer_may_retry(err))
 		return false;
@@ -190,6 +203,7 @@ static bool writer_again(struct writer *w, int err)
 
 static int append(struct writer *w)
 {
+	bool again;
 	int err;
 
 	err = log_writer_init(&w->log);
@@ -201,8 +215,9 @@ static int append(struct writer *w)
 			break;
 		err = writer_session(w);
 		log_writer_close(&w->log);
+		again = err && writer_again(w, err);
 		log_leader_resign(&w->leader);
-		if (!err || !writer_again(w, err))
+		if (!again)
 			break;
 		sleep(1);
 	}

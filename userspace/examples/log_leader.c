@@ -262,6 +262,18 @@ bool log_leader_is_valid(const struct log_leader *leader)
 						  __ATOMIC_ACQUIRE);
 }
 
+bool log_leader_has_ended(struct log_leader *leader)
+{
+	int err = EHOSTUNREACH;
+
+	while (err == EHOSTUNREACH && log_leader_is_valid(leader)) {
+		err = log_leader_renew(leader);
+		if (err == EHOSTUNREACH)
+			log_leader_nap(POLL_MS);
+	}
+	return err != 0;
+}
+
 /* A lease that has ended does not come back. */
 static void *log_leader_keep(void *ctx)
 {

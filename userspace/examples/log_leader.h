@@ -37,6 +37,11 @@ struct log_leader {
 int log_leader_campaign(struct log_leader *leader, uint64_t seen, uint32_t ms);
 /* Whether the lease lasts. It is renewed until log_leader_resign(). */
 bool log_leader_is_valid(const struct log_leader *leader);
+/*
+ * Asks etcd whether the lease has ended, at most until it has. A leader that the targets
+ * have cut off can still believe in a lease that etcd has revoked.
+ */
+bool log_leader_has_ended(struct log_leader *leader);
 /* Lets the next one lead at once. */
 void log_leader_resign(struct log_leader *leader);
 

@@ -506,6 +506,7 @@ static void no_server(void)
 	ktap_eq(log_leader_campaign(&leader, 0, 200), ETIMEDOUT);
 	ktap_ok(leader.silent);
 	ktap_ok(!log_leader_is_valid(&leader));
+	ktap_ok(log_leader_has_ended(&leader));
 	log_leader_resign(&leader);
 }
 
@@ -544,6 +545,23 @@ static void epochs_rise(void)
 	log_leader_resign(&other);
 }
 
+/* etcd has ended it, and the leader's own clock does not know. */
+static void lease_is_revoked(void)
+{
+	struct log_leader leader = {
+		.urls = urls, .name = "revoked", .ttl = 60, .client = 1,
+	}, other;
+
+	ktap_eq(log_leader_campaign(&leader, 0, 20000), 0);
+	ktap_ok(!log_leader_has_ended(&leader));
+	other = leader;
+	other.keeping = false;
+	log_leader_resign(&other);
+	ktap_ok(log_leader_is_valid(&leader));
+	ktap_ok(log_leader_has_ended(&leader));
+	log_leader_resign(&leader);
+}
+
 /* The keys of the longer name lie between those of the shorter one. */
 static void names_nest(void)
 {
@@ -563,6 +581,7 @@ static const struct ktap_test tests[] = {
 	KTAP(names_nest),
 	KTAP(last_url_answers),
 	KTAP(epochs_rise),
+	KTAP(lease_is_revoked),
 	KTAP(leaders_change),
 };
 
