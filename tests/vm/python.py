@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 """The Python module with devices, as KTAP.
 
-python.py PAGE ADDRESS              the tests; PAGE has examples, ADDRESS is the other host's
+python.py ADDRESS PAGE...           the tests; a PAGE has examples, ADDRESS is the other host's
 python.py serve MEMORY ADDRESS PORT a target, until it is killed
 """
 import doctest
@@ -26,7 +26,7 @@ if sys.argv[1] == 'serve':
     print('listening', flush=True)
     signal.pause()
 
-page, address = sys.argv[1:]
+address, *pages = sys.argv[1:]
 EXAMPLES = doctest.ELLIPSIS
 
 
@@ -218,10 +218,11 @@ class Examples(unittest.TestCase):
     def tearDown(self):
         os.chdir(self.before)
 
-    def test_page(self):
-        found = doctest.testfile(page, module_relative=False, optionflags=EXAMPLES)
-        self.assertGreater(found.attempted, 30)
-        self.assertEqual(found.failed, 0)
+    def test_pages(self):
+        found = [doctest.testfile(page, module_relative=False, optionflags=EXAMPLES)
+                 for page in pages]
+        self.assertGreater(sum(page.attempted for page in found), 35)
+        self.assertEqual(sum(page.failed for page in found), 0)
 
     def test_help(self):
         for name in cairn.__all__:

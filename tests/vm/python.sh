@@ -13,7 +13,8 @@
 
 need_devdax
 here=$(realpath "$(dirname "$0")")
+pages=$here/../../Documentation
 RUN_TIMEOUT=$((200 * ${CAIRN_TIMEOUT_SCALE:-1}))
 cd "$lib_tmp" || bail "no directory"
 points in_a env PYTHONPATH="$here/../../userspace/tests" PYTHONDONTWRITEBYTECODE=1 \
-	/usr/bin/python3 "$here/python.py" "$here/../../Documentation/python.rst" "$IP_B"
+	/usr/bin/python3 "$here/python.py" "$IP_B" "$pages/python.rst" "$pages/persistence.rst"
