@@ -88,6 +88,7 @@ settings_back() {
 	local device
 
 	for device in "$DEV_A" "$DEV_B"; do
+		cairn_fault "$device" clear || return
 		cairn_set "$device" idle-time=default loopback=self fabric= capture=yield \
 			persistent=declared congestion-control=off || return
 	done

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * Objects and calls that few programs use: regions on demand and of dma-bufs,
- * advice, XRC, multicast, rate limits, groups, and calls that libcairn adds to libibverbs.
+ * advice, XRC, multicast, rate limits, groups, faults, and calls that libcairn adds to
+ * libibverbs.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -367,6 +368,49 @@ static void of_device(void)
 	cairndv_query_release(of, number());
 }
 
+/* Faults of one queue pair of this life, so that traffic of others stays right. */
+static void fuzz_fault(struct ibv_context *of, u32 qpn)
+{
+	static const char *const directions[] = { "sent", "received", "received", "now" };
+	static const char *const acts[] = {
+		"act=drop,chance=0.2,seed=1", "act=duplicate", "act=corrupt,every=3",
+		"act=corrupt-past-icrc", "act=delay,time=5ms", "act=delay,time=10s,count=3",
+		"act=reorder", "act=qp-fatal", "act=qp-fatal,nth=9", "nak=sequence,chance=0.3",
+		"nak=invalid-request,nth=4", "nak=remote-access,nth=5",
+		"nak=remote-operational,nth=6", "rnr=1", "rnr=20,every=7", "event=cq-error",
+		"event=srq-limit", "event=srq-error", "event=sq-drained",
+		"event=qp-access-error", "event=last-wqe-reached", "opcode=ACK+SEND,size=1-",
+	};
+	char rule[128];
+
+	snprintf(rule, sizeof(rule), "%s:qp=%u,%s",
+		 directions[below(sizeof(directions) / sizeof(directions[0]))], qpn,
+		 acts[below(sizeof(acts) / sizeof(acts[0]))]);
+	/* no NUL, as "sent" alone is a rule for all packets */
+	if (one_in(6))
+		rule[below(strlen(rule))] = '!' + below(90);
+	cairndv_fault_add(of, rule);
+}
+
+static void fault_calls(void)
+{
+	struct cairndv_fault list[CAIRNDV_FAULT_RULES];
+	unsigned int num = below(CAIRNDV_FAULT_RULES + 1);
+	struct ibv_qp *own = one_in(3) ? *slot(xqp) : *slot(qp);
+	struct ibv_context *of = own ? own->context : any_ctx();
+
+	if (!of)
+		return;
+	if (own)
+		fuzz_fault(of, own->qp_num);
+	if (one_in(20))
+		cairndv_fault_add(of, one_in(2) ? "now:event=port-down" : "now:event=port-up");
+	if (one_in(4))
+		cairndv_fault_list(of, list, &num);
+	if (one_in(8))
+		cairndv_fault_clear(of);
+}
+
 static void of_objects(void)
 {
 	struct ibv_mr **of = slot(mr);
@@ -415,7 +459,7 @@ void more_calls(void)
 	static void (*const calls[])(void) = {
 		more_advise, more_advise, make_xrcd, make_xsrq, make_xqp, make_xqp, modify_xqp,
 		post_xrc, more_multicast, more_multicast, more_rates, group_calls,
-		of_device, of_objects,
+		of_device, of_objects, fault_calls, fault_calls,
 		bind_window, bind_window, more_memory, more_memory,
 	};
 

@@ -360,7 +360,7 @@ static void raw_ioctl(int fd)
 	struct command command = { 0 };
 	u32 i;
 
-	command.hdr.object_id = one_in(3) ? CAIRN_OBJECT_DEVICE + below(3) : below(20);
+	command.hdr.object_id = one_in(3) ? CAIRN_OBJECT_DEVICE + below(5) : below(20);
 	command.hdr.method_id = one_in(2) ? (1 << 12) + below(9) : below(10);
 	command.hdr.driver_id = one_in(20) ? number() : CAIRN_DRIVER_ID;
 	command.hdr.num_attrs = below(6);
