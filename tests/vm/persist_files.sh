@@ -40,6 +40,9 @@ on_files() {
 }
 
 on_files ext4 mkfs.ext4 -q -F -b 4096
-on_files xfs mkfs.xfs -q -f -b size=4096
+# 6.1 warns when a page of a clone is written, whatever writes it (dax_insert_entry())
+clones=()
+[ "$(printf '%s\n' 6.2 "$(uname -r)" | sort -V | head -n 1)" = 6.2 ] || clones=(-m reflink=0)
+on_files xfs mkfs.xfs -q -f -b size=4096 "${clones[@]}"
 
 expect "no region is left" "$(rdma resource show mr | grep -c 'comm persist_files')" 0

@@ -186,13 +186,18 @@ static void write_one(struct rpma_conn *conn, struct rpma_mr_remote *remote,
 {
 	struct rpma_cq *cq;
 	struct ibv_wc wc;
+	int err;
 
 	CHECK(rpma_write(conn, remote, at, local, at, len, RPMA_F_COMPLETION_ON_ERROR, NULL));
 	CHECK(rpma_flush(conn, remote, at, len, RPMA_FLUSH_TYPE_PERSISTENT,
 			 RPMA_F_COMPLETION_ALWAYS, NULL));
 	CHECK(rpma_conn_get_cq(conn, &cq));
-	CHECK(rpma_cq_wait(cq));
-	CHECK(rpma_cq_get_wc(cq, 1, &wc, NULL));
+	/* it arms the queue before the completion is taken, so an event may be late */
+	do {
+		CHECK(rpma_cq_wait(cq));
+		err = rpma_cq_get_wc(cq, 1, &wc, NULL);
+	} while (err == RPMA_E_NO_COMPLETION);
+	rpma_check(err, "rpma_cq_get_wc");
 	if (wc.status == IBV_WC_SUCCESS)
 		return;
 	fprintf(stderr, "status %d\n", wc.status);
