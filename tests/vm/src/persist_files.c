@@ -20,7 +20,7 @@
 #define FILE_BYTES	(64u * PAGE)
 #define LONG_MS		vt_ms(30000)
 #define DEMAND		(VT_REMOTE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_ON_DEMAND)
-#define ROUNDS		20
+#define ROUNDS		8
 
 static struct vt_dev da, db;
 
