@@ -367,6 +367,8 @@ static void registration_devdax(void)
 	/* all of the devdax: with ibv_fork_init() a part of it does not get as
 	 * far as the device
 	 */
+	/* on demand nothing looks for bad blocks */
+	REFUSED_MR(persist_reg(dax, huge, VT_REMOTE | VT_NIC | IBV_ACCESS_ON_DEMAND), EINVAL);
 	REFUSED_MR(persist_reg(dax - 1, huge + 1, VT_REMOTE | VT_NIC), EINVAL);
 	REFUSED_MR(persist_reg(dax, huge + 1, VT_REMOTE | VT_NIC), EINVAL);
 	munmap(mem, 4 * huge);

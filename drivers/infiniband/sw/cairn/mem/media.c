@@ -8,7 +8,7 @@
  * page becomes writable, and the file system grants it only if a write-back
  * and a fence suffice. It can move or free blocks, so nothing is pinned: the
  * mapping is checked again for each page that is faulted in (mem/odp.h). The
- * file system does not map bad blocks.
+ * file system does not map bad blocks. A device does, so it is always pinned.
  *
  * libnvdimm is a module that need not be loaded, so its functions are looked
  * up. Pages are pinned, or the mmap lock is held, so the device and its region
@@ -48,8 +48,9 @@ static struct device *media_of_file(const struct vm_area_struct *vma,
 						 NULL;
 }
 
-/* The region of the device that @vma maps, or NULL. mmap lock held. */
-static struct device *media_region_of(const struct vm_area_struct *vma)
+/* The region of the device or file that @vma maps, or NULL. mmap lock held. */
+static struct device *media_region_of(const struct vm_area_struct *vma,
+				      bool file)
 {
 	const struct inode *inode;
 	struct device *dev = NULL;
@@ -57,9 +58,9 @@ static struct device *media_region_of(const struct vm_area_struct *vma)
 	if (!vma->vm_file || !IS_DAX(vma->vm_file->f_mapping->host))
 		return NULL;
 	inode = file_inode(vma->vm_file);
-	if (S_ISCHR(inode->i_mode))
+	if (!file && S_ISCHR(inode->i_mode))
 		dev = media_of_cdev(inode);
-	else if (S_ISREG(inode->i_mode))
+	else if (file && S_ISREG(inode->i_mode))
 		dev = media_of_file(vma, inode);
 	for (; dev; dev = dev->parent)
 		if (media_is_region(dev))
@@ -142,8 +143,8 @@ static int media_blocks(struct ib_device *ibdev, const struct ib_umem *umem,
 	return 0;
 }
 
-/* Check all mappings from @at to @end. Pages of @umem must have no bad blocks;
- * NULL: the file system checks.
+/* Check all mappings from @at to @end: of a device, pinned as @umem and without bad
+ * blocks, or of files, if @umem is NULL.
  */
 static int media_mappings(struct ib_device *ibdev, unsigned long at,
 			  unsigned long end, const struct ib_umem *umem,
@@ -155,7 +156,7 @@ static int media_mappings(struct ib_device *ibdev, unsigned long at,
 	mmap_assert_locked(current->mm);
 	while (at < end && !err) {
 		struct vm_area_struct *vma = vma_lookup(current->mm, at);
-		struct device *dev = vma ? media_region_of(vma) : NULL;
+		struct device *dev = vma ? media_region_of(vma, !umem) : NULL;
 
 		if (!dev) {
 			ibdev_dbg(ibdev, "reg_mr: no NVDIMM region, or no MAP_SYNC, at %#lx\n",
@@ -210,7 +211,7 @@ unsigned long cairn_media_fitting(struct mm_struct *mm, unsigned long addr,
 
 	mmap_assert_locked(mm);
 	vma = vma_lookup(mm, addr);
-	dev = vma ? media_region_of(vma) : NULL;
+	dev = vma ? media_region_of(vma, true) : NULL;
 	if (!dev || media_region_kind(dev, &found) || found > durability)
 		return 0;
 	return min(length, vma->vm_end - addr);

@@ -19,14 +19,14 @@ int cairn_media_check(struct ib_device *ibdev, const struct ib_umem *umem,
 		      u8 *durability);
 
 /**
- * cairn_media_check_range() - the same for memory on demand
+ * cairn_media_check_range() - the same for files, which are not pinned
  * @ibdev: for the reason of a refusal, in the debug log
  * @start: address in the calling process
  * @length: bytes
  * @durability: gets the weakest enum cairn_durability of the memory
  *
- * Files on a DAX file system need mappings with MAP_SYNC. The mappings may change after
- * the check, so cairn_media_fitting() repeats it for each page.
+ * The files are on a DAX file system, and their mappings have MAP_SYNC. Mappings may change
+ * after the check, so cairn_media_fitting() repeats it for each page.
  *
  * Context: process.
  * Return: 0; -EINVAL if a part is not mapped so, belongs to no region of libnvdimm, or the
