@@ -28,13 +28,18 @@ write_to() {
 
 base=$(cat /sys/bus/dax/devices/dax0.0/resource) || bail "the devdax has no address"
 insmod "$(kmod cairn_shadow)" base="$base" size=$((2 << 20)) || bail "no shadow"
-unload() {
+# the next test in this boot needs the devdax
+files=$lib_tmp/files
+restore() {
 	local rc=$?
 
-	[ "$BASHPID" != $$ ] || rmmod cairn_shadow 2>/dev/null
+	[ "$BASHPID" = $$ ] || return $rc
+	rmmod cairn_shadow 2>/dev/null
+	umount "$files" 2>/dev/null
+	[ -c /dev/dax0.0 ] || ndctl create-namespace -f -e namespace0.0 -m devdax >/dev/null
 	return $rc
 }
-trap 'unload; lib_exit' EXIT
+trap 'restore; lib_exit' EXIT
 
 run_fail "what librpma has flushed is not durable by itself" \
 	write_to /dev/dax0.0 "$count" /dev/cairn_shadow
@@ -46,7 +51,6 @@ rmmod cairn_shadow
 
 ndctl create-namespace -f -e namespace0.0 -m fsdax >/dev/null || bail "no fsdax namespace"
 wait_for 60 test -b /dev/pmem0 || bail "no /dev/pmem0"
-files=$lib_tmp/files
 mkdir "$files"
 modprobe ext4 2>/dev/null
 mkfs.ext4 -q -F -b 4096 /dev/pmem0 && mount -o dax /dev/pmem0 "$files" || bail "no ext4 with DAX"
