@@ -87,13 +87,14 @@ static struct page *access_chosen_page(const void *va)
 	return PageHWPoison(page) || cairn_page_touchable(page) ? page : NULL;
 }
 
-/* The page of kernel memory at @va. A peer may not use vmalloc memory, as it
- * can be unmapped at any time.
+/* The page of kernel memory at @va, which is used now or only checked. A peer may
+ * not use vmalloc memory, as it can be unmapped at any time.
  */
-static struct page *access_kernel_page(const void *va, bool remote)
+static struct page *access_kernel_page(const void *va, bool remote, bool used)
 {
 	if (virt_addr_valid(va))
-		return remote ? access_chosen_page(va) : virt_to_page(va);
+		return remote && used ? access_chosen_page(va) :
+					virt_to_page(va);
 	if (!remote && is_vmalloc_addr(va))
 		return vmalloc_to_page(va);
 	return NULL;
@@ -108,7 +109,7 @@ static int access_walk_kernel(u64 addr, u64 len, bool remote,
 		return -EFAULT;
 	while (len && !err) {
 		struct page *page = access_kernel_page((void *)(uintptr_t)addr,
-						       remote);
+						       remote, frags->bv);
 		u32 n = access_in_page(addr, len);
 
 		if (!page)
