@@ -20,9 +20,12 @@ device() {
 	ip link set "lv$1" up && ip link set "lp$1" up
 	ip addr add "10.79.0.$(($1 + 1))/24" dev "lv$1"
 	ip addr add "fd79::$(($1 + 1))/64" dev "lv$1" nodad
-	# this kernel has no hook for ARP, in which cairn would answer
-	[ "${KVER:-}" != uml ] ||
+	# these kernels have no hook for ARP, in which cairn would answer
+	case ${KVER:-} in
+	uml | rt | kcsan)
 		ip neigh replace "10.79.0.$((2 - $1))" lladdr 02:00:00:79:00:00 dev "lv$1" nud permanent
+		;;
+	esac
 	rdma link add "cl$1" type cairn netdev "lv$1" && wait_for 20 port_is "cl$1" ACTIVE
 }
 
