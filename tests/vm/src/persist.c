@@ -36,14 +36,6 @@ static struct ibv_mr *persist_reg(void *buf, size_t len, unsigned int access)
 	return ibv_reg_mr(db.pd, buf, len, access);
 }
 
-static u32 domain_of(struct ibv_mr *mr)
-{
-	struct cairndv_mr_attr attr;
-
-	must(!cairndv_query_mr(mr, &attr, sizeof(attr)));
-	return attr.persist_domain;
-}
-
 static void pair_create_with(struct pair *pair, unsigned int kind,
 			     const struct vt_opts *opts)
 {
@@ -323,17 +315,11 @@ static void registration(void)
 	REFUSED_MR(persist_reg(mem, BUF, VT_REMOTE | VT_NIC | VT_HOST), EINVAL);
 	REFUSED_MR(persist_reg(mem, BUF, VT_REMOTE | VT_HOST |
 				CAIRNDV_ACCESS_PERSISTENT_EMULATED), EINVAL);
-	mr = persist_reg(mem, BUF, VT_REMOTE);
-	must(mr);
-	ktap_eq(domain_of(mr), 0);
-	ibv_dereg_mr(mr);
-	mr = persist_reg(mem, BUF, VT_REMOTE | VT_EMULATED);
-	must(mr);
-	ktap_eq(domain_of(mr), CAIRNDV_DOMAIN_EMULATED);
-	ibv_dereg_mr(mr);
+	ktap_eq(vt_domain(&db, mem, BUF, VT_REMOTE), 0);
+	ktap_eq(vt_domain(&db, mem, BUF, VT_REMOTE | VT_EMULATED), CAIRNDV_DOMAIN_EMULATED);
 	mr = persist_reg(mem + 100, 5000, VT_REMOTE | VT_HOST);
 	must(mr);
-	ktap_eq(domain_of(mr), CAIRNDV_DOMAIN_HOST);
+	ktap_eq(vt_domain_of(mr), CAIRNDV_DOMAIN_HOST);
 	ktap_ok(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0,
 			     VT_REMOTE) != 0);
 	ibv_dereg_mr(mr);
@@ -356,10 +342,7 @@ static void registration_devdax(void)
 	must(mem);
 	dax = (u8 *)(((uintptr_t)mem + 2 * huge - 1) & ~(huge - 1));
 	must(vt_dax_map(dax, huge, 0));
-	mr = persist_reg(dax, huge, VT_REMOTE | VT_NIC);
-	must(mr);
-	ktap_eq(domain_of(mr), CAIRNDV_DOMAIN_PMEM);
-	ibv_dereg_mr(mr);
+	ktap_eq(vt_domain(&db, dax, huge, VT_REMOTE | VT_NIC), CAIRNDV_DOMAIN_PMEM);
 	mr = persist_reg(dax + 4095, huge - 8000, VT_REMOTE | VT_NIC);
 	ktap_ok(mr);
 	if (mr)
@@ -390,30 +373,18 @@ static void automatic(void)
 	must(!cairndv_set_persistent(db.ctx, CAIRNDV_PERSISTENT_AUTO));
 	mr = persist_reg(dax, BUF, VT_REMOTE);
 	must(mr);
-	ktap_eq(domain_of(mr), CAIRNDV_DOMAIN_PMEM);
+	ktap_eq(vt_domain_of(mr), CAIRNDV_DOMAIN_PMEM);
 	/* other memory, and back: neither is refused */
 	ktap_eq(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, mem, BUF, 0), 0);
 	ktap_eq(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, dax, BUF, 0), 0);
 	ktap_eq(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0,
 			     VT_REMOTE | IBV_ACCESS_REMOTE_READ), 0);
 	ibv_dereg_mr(mr);
-	mr = persist_reg(dax, BUF, IBV_ACCESS_REMOTE_READ);
-	must(mr);
-	ktap_eq(domain_of(mr), 0);
-	ibv_dereg_mr(mr);
-	mr = persist_reg(mem, BUF, VT_REMOTE);
-	must(mr);
-	ktap_eq(domain_of(mr), 0);
-	ibv_dereg_mr(mr);
-	mr = persist_reg(dax, BUF, VT_REMOTE | VT_HOST);
-	must(mr);
-	ktap_eq(domain_of(mr), CAIRNDV_DOMAIN_HOST);
-	ibv_dereg_mr(mr);
+	ktap_eq(vt_domain(&db, dax, BUF, IBV_ACCESS_REMOTE_READ), 0);
+	ktap_eq(vt_domain(&db, mem, BUF, VT_REMOTE), 0);
+	ktap_eq(vt_domain(&db, dax, BUF, VT_REMOTE | VT_HOST), CAIRNDV_DOMAIN_HOST);
 	must(!cairndv_set_persistent(db.ctx, CAIRNDV_PERSISTENT_DECLARED));
-	mr = persist_reg(dax, BUF, VT_REMOTE);
-	must(mr);
-	ktap_eq(domain_of(mr), 0);
-	ibv_dereg_mr(mr);
+	ktap_eq(vt_domain(&db, dax, BUF, VT_REMOTE), 0);
 	munmap(dax, BUF);
 	munmap(mem, BUF);
 }
@@ -449,7 +420,6 @@ static void registration_bad_block(void)
 {
 	const char *bad = getenv("CAIRN_BAD");
 	size_t unit = VT_DAX_UNIT;
-	struct ibv_mr *mr;
 	u8 *dax;
 
 	if (!vt_dax() || !bad) {
@@ -460,10 +430,7 @@ static void registration_bad_block(void)
 	must(dax);
 	REFUSED_MR(persist_reg(dax, 2 * unit, VT_REMOTE | VT_NIC), EINVAL);
 	REFUSED_MR(persist_reg(dax + unit, unit, VT_REMOTE | VT_NIC), EINVAL);
-	mr = persist_reg(dax, unit, VT_REMOTE | VT_NIC);
-	must(mr);
-	ktap_eq(domain_of(mr), CAIRNDV_DOMAIN_PMEM);
-	ibv_dereg_mr(mr);
+	ktap_eq(vt_domain(&db, dax, unit, VT_REMOTE | VT_NIC), CAIRNDV_DOMAIN_PMEM);
 	munmap(dax, 2 * unit);
 }
 

@@ -55,14 +55,6 @@ static u8 *file_map_sync(void *at, int fd)
 	return file_map(at, fd, MAP_SHARED_VALIDATE | MAP_SYNC);
 }
 
-static u32 domain_of(struct ibv_mr *mr)
-{
-	struct cairndv_mr_attr attr;
-
-	must(!cairndv_query_mr(mr, &attr, sizeof(attr)));
-	return attr.persist_domain;
-}
-
 /* A sparse file: no block is allocated yet. */
 static void pair_create(struct pair *pair)
 {
@@ -138,7 +130,6 @@ static bool file_has(struct pair *pair, size_t at, u32 len)
 static void registration(void)
 {
 	char path[PATH_MAX];
-	struct ibv_mr *mr;
 	int fd;
 	u8 *buf;
 
@@ -152,18 +143,9 @@ static void registration(void)
 	REFUSED_MR(ibv_reg_mr(db.pd, NULL, SIZE_MAX, DEMAND | VT_NIC), EINVAL);
 	/* FLUSH needs pages that are written back before they go */
 	REFUSED_MR(ibv_reg_mr(db.pd, buf, FILE_BYTES, DEMAND | VT_FLUSH), EOPNOTSUPP);
-	mr = ibv_reg_mr(db.pd, buf, FILE_BYTES, DEMAND | VT_NIC | VT_FLUSH);
-	must(mr);
-	ktap_eq(domain_of(mr), CAIRNDV_DOMAIN_PMEM);
-	ibv_dereg_mr(mr);
-	mr = ibv_reg_mr(db.pd, buf + 5, FILE_BYTES - 9, DEMAND | VT_NIC);
-	must(mr);
-	ktap_eq(domain_of(mr), CAIRNDV_DOMAIN_PMEM);
-	ibv_dereg_mr(mr);
-	mr = ibv_reg_mr(db.pd, buf, FILE_BYTES, DEMAND | VT_EMULATED);
-	must(mr);
-	ktap_eq(domain_of(mr), CAIRNDV_DOMAIN_EMULATED);
-	ibv_dereg_mr(mr);
+	ktap_eq(vt_domain(&db, buf, FILE_BYTES, DEMAND | VT_NIC | VT_FLUSH), CAIRNDV_DOMAIN_PMEM);
+	ktap_eq(vt_domain(&db, buf + 5, FILE_BYTES - 9, DEMAND | VT_NIC), CAIRNDV_DOMAIN_PMEM);
+	ktap_eq(vt_domain(&db, buf, FILE_BYTES, DEMAND | VT_EMULATED), CAIRNDV_DOMAIN_EMULATED);
 
 	/* one page in the middle is other memory, or is not mapped */
 	must(mmap(buf + 8 * PAGE, PAGE, PROT_READ | PROT_WRITE,
@@ -186,7 +168,6 @@ static void registration(void)
 static void automatic(void)
 {
 	char path[PATH_MAX];
-	struct ibv_mr *mr;
 	u8 *buf, *mem;
 	int fd;
 
@@ -197,37 +178,18 @@ static void automatic(void)
 	must(buf && mem);
 	must(!cairndv_set_persistent(db.ctx, CAIRNDV_PERSISTENT_AUTO));
 
-	mr = ibv_reg_mr(db.pd, buf, FILE_BYTES, DEMAND);
-	must(mr);
-	ktap_eq(domain_of(mr), CAIRNDV_DOMAIN_PMEM);
-	ibv_dereg_mr(mr);
+	ktap_eq(vt_domain(&db, buf, FILE_BYTES, DEMAND), CAIRNDV_DOMAIN_PMEM);
 	/* no right to write */
-	mr = ibv_reg_mr(db.pd, buf, FILE_BYTES,
-			IBV_ACCESS_REMOTE_READ | IBV_ACCESS_ON_DEMAND);
-	must(mr);
-	ktap_eq(domain_of(mr), 0);
-	ibv_dereg_mr(mr);
-	mr = ibv_reg_mr(db.pd, mem, FILE_BYTES, DEMAND);
-	must(mr);
-	ktap_eq(domain_of(mr), 0);
-	ibv_dereg_mr(mr);
-	mr = ibv_reg_mr(db.pd, NULL, SIZE_MAX, DEMAND);
-	must(mr);
-	ktap_eq(domain_of(mr), 0);
-	ibv_dereg_mr(mr);
+	ktap_eq(vt_domain(&db, buf, FILE_BYTES, IBV_ACCESS_REMOTE_READ | IBV_ACCESS_ON_DEMAND), 0);
+	ktap_eq(vt_domain(&db, mem, FILE_BYTES, DEMAND), 0);
+	ktap_eq(vt_domain(&db, NULL, SIZE_MAX, DEMAND), 0);
 	REFUSED_MR(ibv_reg_mr(db.pd, buf, FILE_BYTES, VT_REMOTE), EOPNOTSUPP);
 	must(file_map(buf, fd, MAP_SHARED) == buf);
-	mr = ibv_reg_mr(db.pd, buf, FILE_BYTES, DEMAND);
-	must(mr);
-	ktap_eq(domain_of(mr), 0);
-	ibv_dereg_mr(mr);
+	ktap_eq(vt_domain(&db, buf, FILE_BYTES, DEMAND), 0);
 
 	must(!cairndv_set_persistent(db.ctx, CAIRNDV_PERSISTENT_DECLARED));
 	must(file_map_sync(buf, fd) == buf);
-	mr = ibv_reg_mr(db.pd, buf, FILE_BYTES, DEMAND);
-	must(mr);
-	ktap_eq(domain_of(mr), 0);
-	ibv_dereg_mr(mr);
+	ktap_eq(vt_domain(&db, buf, FILE_BYTES, DEMAND), 0);
 	munmap(buf, FILE_BYTES);
 	munmap(mem, FILE_BYTES);
 	close(fd);

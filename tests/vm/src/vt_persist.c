@@ -69,6 +69,21 @@ int vt_region_destroy(struct vt_region *region)
 	return err;
 }
 
+int vt_domain_of(struct ibv_mr *mr)
+{
+	struct cairndv_mr_attr attr;
+
+	return cairndv_query_mr(mr, &attr, sizeof(attr)) ? -1 : (int)attr.persist_domain;
+}
+
+int vt_domain(struct vt_dev *dev, void *buf, size_t len, unsigned int access)
+{
+	struct ibv_mr *mr = ibv_reg_mr(dev->pd, buf, len, access);
+	int domain = mr ? vt_domain_of(mr) : -1;
+
+	return mr && ibv_dereg_mr(mr) ? -1 : domain;
+}
+
 int vt_recv(struct vt_end *end, u64 wr_id)
 {
 	struct ibv_recv_wr wr = { .wr_id = wr_id }, *bad;

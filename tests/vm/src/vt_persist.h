@@ -44,6 +44,13 @@ int vt_region_create(struct vt_region *region, struct vt_dev *dev, unsigned int 
 		     size_t len, off_t off);
 int vt_region_destroy(struct vt_region *region);
 
+/* How a region becomes durable: enum cairndv_persist_domain, or 0; -1: the query
+ * failed.
+ */
+int vt_domain_of(struct ibv_mr *mr);
+/* The same for a region that is made, and ended at once; -1: it is refused. */
+int vt_domain(struct vt_dev *dev, void *buf, size_t len, unsigned int access);
+
 /* Post an empty receive. */
 int vt_recv(struct vt_end *end, u64 wr_id);
 

@@ -1,20 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * A process registers a mapping of a device-DAX device, or of a file on such
- * memory. An ancestor of the device is the region of libnvdimm, which knows how
- * bytes become durable there and which blocks are bad.
- *
- * A file needs a mapping with MAP_SYNC: its block numbers are durable before a
- * page becomes writable, and the file system grants it only if a write-back
- * and a fence suffice. It can move or free blocks, so nothing is pinned: the
- * mapping is checked again for each page that is faulted in (mem/odp.h). The
- * file system does not map bad blocks. A device does, so it is always pinned.
+ * A process registers a mapping of a device-DAX device. An ancestor of the
+ * device is the region of libnvdimm, which knows how bytes become durable there
+ * and which blocks are bad.
  *
  * libnvdimm is a module that need not be loaded, so its functions are looked
- * up. Pages are pinned, or the mmap lock is held, so the device and its region
- * cannot be removed meanwhile.
+ * up. The pages are pinned, so the device and its region cannot be removed.
+ *
+ * Or it registers a mapping of files with MAP_SYNC. The kernel grants that only on
+ * memory where a write-back and a fence suffice (dax_synchronous()), and the
+ * block numbers are durable before a page becomes writable. The file system can
+ * move or free blocks, so nothing is pinned: the mapping is checked again for
+ * each page that is faulted in (mem/odp.h). It does not map bad blocks.
  */
-#include <linux/blkdev.h>
 #include <linux/cdev.h>
 #include <linux/dax.h>
 #include <linux/device/bus.h>
@@ -31,38 +29,19 @@ static bool media_is_region(const struct device *dev)
 	       str_has_prefix(dev_name(dev), "region");
 }
 
-static struct device *media_of_cdev(const struct inode *inode)
+/* The region of the device that @vma maps, or NULL. mmap lock held. */
+static struct device *media_region_of(struct vm_area_struct *vma)
 {
-	struct cdev *cdev = inode->i_cdev;
+	struct device *dev;
+	struct cdev *cdev;
 
-	return cdev && cdev->kobj.parent ? kobj_to_dev(cdev->kobj.parent) : NULL;
-}
-
-/* The disk of a file system. A disk of the device mapper has no parent. */
-static struct device *media_of_file(const struct vm_area_struct *vma,
-				    const struct inode *inode)
-{
-	struct block_device *bdev = inode->i_sb->s_bdev;
-
-	return bdev && vma->vm_flags & VM_SYNC ? disk_to_dev(bdev->bd_disk) :
-						 NULL;
-}
-
-/* The region of the device or file that @vma maps, or NULL. mmap lock held. */
-static struct device *media_region_of(const struct vm_area_struct *vma,
-				      bool file)
-{
-	const struct inode *inode;
-	struct device *dev = NULL;
-
-	if (!vma->vm_file || !IS_DAX(vma->vm_file->f_mapping->host))
+	if (!vma->vm_file || !S_ISCHR(file_inode(vma->vm_file)->i_mode) ||
+	    !IS_DAX(vma->vm_file->f_mapping->host))
 		return NULL;
-	inode = file_inode(vma->vm_file);
-	if (!file && S_ISCHR(inode->i_mode))
-		dev = media_of_cdev(inode);
-	else if (file && S_ISREG(inode->i_mode))
-		dev = media_of_file(vma, inode);
-	for (; dev; dev = dev->parent)
+	cdev = file_inode(vma->vm_file)->i_cdev;
+	if (!cdev || !cdev->kobj.parent)
+		return NULL;
+	for (dev = kobj_to_dev(cdev->kobj.parent); dev; dev = dev->parent)
 		if (media_is_region(dev))
 			return dev;
 	return NULL;
@@ -143,23 +122,21 @@ static int media_blocks(struct ib_device *ibdev, const struct ib_umem *umem,
 	return 0;
 }
 
-/* Check all mappings from @at to @end: of a device, pinned as @umem and without bad
- * blocks, or of files, if @umem is NULL.
- */
-static int media_mappings(struct ib_device *ibdev, unsigned long at,
-			  unsigned long end, const struct ib_umem *umem,
+/* Check all mappings of the range. */
+static int media_mappings(struct ib_device *ibdev, const struct ib_umem *umem,
 			  u8 *durability)
 {
+	unsigned long at = umem->address, end = at + umem->length;
 	struct device *region = NULL;
 	int err = 0;
 
 	mmap_assert_locked(current->mm);
 	while (at < end && !err) {
 		struct vm_area_struct *vma = vma_lookup(current->mm, at);
-		struct device *dev = vma ? media_region_of(vma, !umem) : NULL;
+		struct device *dev = vma ? media_region_of(vma) : NULL;
 
 		if (!dev) {
-			ibdev_dbg(ibdev, "reg_mr: no NVDIMM region, or no MAP_SYNC, at %#lx\n",
+			ibdev_dbg(ibdev, "reg_mr: no NVDIMM region at %#lx\n",
 				  at);
 			return -EINVAL;
 		}
@@ -171,7 +148,7 @@ static int media_mappings(struct ib_device *ibdev, unsigned long at,
 		if (err)
 			ibdev_dbg(ibdev, "reg_mr: %s needs more than a write-back\n",
 				  dev_name(dev));
-		else if (umem)
+		else
 			err = media_blocks(ibdev, umem, dev);
 	}
 	return err;
@@ -183,36 +160,36 @@ int cairn_media_check(struct ib_device *ibdev, const struct ib_umem *umem,
 	int err;
 
 	mmap_read_lock(current->mm);
-	err = media_mappings(ibdev, umem->address,
-			     umem->address + umem->length, umem, durability);
+	err = media_mappings(ibdev, umem, durability);
 	mmap_read_unlock(current->mm);
 	return err;
 }
 
-int cairn_media_check_range(struct ib_device *ibdev, u64 start, u64 length,
-			    u8 *durability)
+unsigned long cairn_media_synced(struct mm_struct *mm, unsigned long addr,
+				 unsigned long length)
 {
-	int err;
+	struct vm_area_struct *vma;
+
+	mmap_assert_locked(mm);
+	vma = vma_lookup(mm, addr);
+	if (!vma || !vma->vm_file || !(vma->vm_flags & VM_SYNC) ||
+	    !S_ISREG(file_inode(vma->vm_file)->i_mode))
+		return 0;
+	return min(length, vma->vm_end - addr);
+}
+
+int cairn_media_check_files(struct ib_device *ibdev, u64 start, u64 length)
+{
+	unsigned long at = start, n = 1;
 
 	if (start >= TASK_SIZE || length > TASK_SIZE - start)
 		return -EINVAL;
 	mmap_read_lock(current->mm);
-	err = media_mappings(ibdev, start, start + length, NULL, durability);
+	for (; at < start + length && n; at += n)
+		n = cairn_media_synced(current->mm, at, start + length - at);
 	mmap_read_unlock(current->mm);
-	return err;
-}
-
-unsigned long cairn_media_fitting(struct mm_struct *mm, unsigned long addr,
-				  unsigned long length, u8 durability)
-{
-	u8 found = CAIRN_DURABILITY_UNKNOWN;
-	struct vm_area_struct *vma;
-	struct device *dev;
-
-	mmap_assert_locked(mm);
-	vma = vma_lookup(mm, addr);
-	dev = vma ? media_region_of(vma, true) : NULL;
-	if (!dev || media_region_kind(dev, &found) || found > durability)
+	if (n)
 		return 0;
-	return min(length, vma->vm_end - addr);
+	ibdev_dbg(ibdev, "reg_mr: no file with MAP_SYNC at %#lx\n", at);
+	return -EINVAL;
 }

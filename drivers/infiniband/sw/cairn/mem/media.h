@@ -19,27 +19,23 @@ int cairn_media_check(struct ib_device *ibdev, const struct ib_umem *umem,
 		      u8 *durability);
 
 /**
- * cairn_media_check_range() - the same for files, which are not pinned
+ * cairn_media_check_files() - check that memory is of files mapped with MAP_SYNC
  * @ibdev: for the reason of a refusal, in the debug log
  * @start: address in the calling process
  * @length: bytes
- * @durability: gets the weakest enum cairn_durability of the memory
  *
- * The files are on a DAX file system, and their mappings have MAP_SYNC. Mappings may change
- * after the check, so cairn_media_fitting() repeats it for each page.
+ * Such memory is CAIRN_DURABILITY_ADR or better. Mappings may change after the check, so
+ * cairn_media_synced() repeats it for each page.
  *
  * Context: process.
- * Return: 0; -EINVAL if a part is not mapped so, belongs to no region of libnvdimm, or the
- * region needs more than a write-back.
+ * Return: 0 or -EINVAL.
  */
-int cairn_media_check_range(struct ib_device *ibdev, u64 start, u64 length,
-			    u8 *durability);
+int cairn_media_check_files(struct ib_device *ibdev, u64 start, u64 length);
 
-/* Bytes from @addr on, at most @length, that are mapped from one region of libnvdimm as
- * durable as @durability or more, as cairn_media_check_range() requires. The mmap lock
- * of @mm is held.
+/* Bytes from @addr on, at most @length, that one mapping with MAP_SYNC has; 0: none. The
+ * mmap lock of @mm is held.
  */
-unsigned long cairn_media_fitting(struct mm_struct *mm, unsigned long addr,
-				  unsigned long length, u8 durability);
+unsigned long cairn_media_synced(struct mm_struct *mm, unsigned long addr,
+				 unsigned long length);
 
 #endif

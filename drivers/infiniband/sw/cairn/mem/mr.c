@@ -332,27 +332,23 @@ static struct ib_mr *mr_replace(struct ib_pd *ibpd, struct mr_want *want)
  */
 #define ACCESS_ON_DEMAND	(ACCESS_SUPPORTED & ~IB_ACCESS_MW_BIND)
 
-/* Can memory on demand have what @want says? *@durability gets what its pages must
- * have, 0 for any memory. Return: 0, -EINVAL or -EOPNOTSUPP.
+/* Can memory on demand have what @want says? *@files: it must be of files. Return: 0,
+ * -EINVAL or -EOPNOTSUPP.
  */
 static int mr_check_odp(struct ib_device *ibdev, struct mr_want *want,
-			u8 *durability)
+			bool *files)
 {
-	int err;
-
+	*files = want->automatic || want->persist == CAIRN_MR_PERSIST_NIC;
 	if (want->persist & CAIRN_MR_PERSIST_HOST)
 		return -EOPNOTSUPP;
-	if (want->automatic ||
-	    (want->persist && !(want->persist & CAIRN_MR_PERSIST_EMULATED))) {
-		err = cairn_media_check_range(ibdev, want->start, want->length,
-					      durability);
-		if (err && !want->automatic)
-			return err;
-		if (err)
-			*durability = CAIRN_DURABILITY_UNKNOWN;
-		else
-			want->persist = CAIRN_MR_PERSIST_NIC;
+	if (*files &&
+	    cairn_media_check_files(ibdev, want->start, want->length)) {
+		if (!want->automatic)
+			return -EINVAL;
+		*files = false;
 	}
+	if (*files)
+		want->persist = CAIRN_MR_PERSIST_NIC;
 	/* Without NIC flush a page could go before a FLUSH writes it back. */
 	return want->access & CAIRN_IB_ACCESS_FLUSH &&
 	       !(want->persist & CAIRN_MR_PERSIST_NIC) ? -EOPNOTSUPP : 0;
@@ -364,15 +360,15 @@ static int mr_check_odp(struct ib_device *ibdev, struct mr_want *want,
 static struct cairn_mr *mr_new_odp(struct ib_pd *ibpd, struct mr_want *want)
 {
 	struct cairn_dev *dev = to_cairn_dev(ibpd->device);
-	u8 durability = CAIRN_DURABILITY_UNKNOWN;
 	struct cairn_mr *mr;
+	bool files;
 	int err;
 
 	if (want->access & ~ACCESS_ON_DEMAND)
 		return ERR_PTR(-EOPNOTSUPP);
 	if (!want->length)
 		return ERR_PTR(-EINVAL);
-	err = mr_check_odp(ibpd->device, want, &durability);
+	err = mr_check_odp(ibpd->device, want, &files);
 	if (err)
 		return ERR_PTR(err);
 	mr = mr_new_user(ibpd, want);
@@ -380,7 +376,6 @@ static struct cairn_mr *mr_new_odp(struct ib_pd *ibpd, struct mr_want *want)
 		return mr;
 	mr->start = want->start;
 	mr->on_demand = true;
-	mr->durability = durability;
 	mr->odp = cairn_odp_create(dev, want->start, want->length,
 				   ib_access_writable(want->access));
 	if (IS_ERR(mr->odp)) {
@@ -389,7 +384,8 @@ static struct cairn_mr *mr_new_odp(struct ib_pd *ibpd, struct mr_want *want)
 		cairn_mr_free(mr);
 		return ERR_PTR(err);
 	}
-	cairn_odp_need_media(mr->odp, durability);
+	if (files)
+		cairn_odp_need_files(mr->odp);
 	return mr;
 }
 

@@ -57,7 +57,7 @@ struct cairn_odp {
 	struct mutex taking;		/* one at a time; outside xa_lock */
 	unsigned long first, end;	/* page numbers */
 	bool writable;
-	u8 durability;			/* of all pages to write; 0: any memory */
+	bool synced;			/* writes only to files with MAP_SYNC */
 	/* The region, and each pending fault. A file system may delay a fault
 	 * for any time, so it may outlive the region. It then holds only this
 	 * memory.
@@ -187,9 +187,9 @@ struct cairn_odp *cairn_odp_create(struct cairn_dev *dev, u64 start, u64 length,
 	return odp;
 }
 
-void cairn_odp_need_media(struct cairn_odp *odp, u8 durability)
+void cairn_odp_need_files(struct cairn_odp *odp)
 {
-	odp->durability = durability;
+	odp->synced = true;
 }
 
 static void odp_free(struct cairn_odp *odp)
@@ -263,17 +263,17 @@ static unsigned long odp_found_alike(const unsigned long *pfns,
 static unsigned long odp_fitting(struct cairn_odp *odp, unsigned long addr,
 				 unsigned long n)
 {
-	if (!odp->durability)
+	if (!odp->synced)
 		return n;
-	return cairn_media_fitting(odp->notifier.mm, addr, n << PAGE_SHIFT,
-				   odp->durability) >> PAGE_SHIFT;
+	return cairn_media_synced(odp->notifier.mm, addr, n << PAGE_SHIFT) >>
+	       PAGE_SHIFT;
 }
 
 static bool odp_page_fits(const struct cairn_odp *odp, struct page *page,
 			  bool write)
 {
 	return cairn_page_touchable(page) &&
-	       (!write || !odp->durability ||
+	       (!write || !odp->synced ||
 		cairn_domain_is_pmem(page_to_phys(page), PAGE_SIZE));
 }
 
@@ -544,7 +544,7 @@ struct cairn_odp *cairn_odp_create(struct cairn_dev *dev, u64 start, u64 length,
 	return ERR_PTR(-EOPNOTSUPP);
 }
 
-void cairn_odp_need_media(struct cairn_odp *odp, u8 durability)
+void cairn_odp_need_files(struct cairn_odp *odp)
 {
 }
 

@@ -39,10 +39,10 @@ enum cairn_odp_how {
 struct cairn_odp *cairn_odp_create(struct cairn_dev *dev, u64 start, u64 length,
 				   bool writable);
 
-/* Refuse writes to pages that are not persistent memory, @durability (enum
- * cairn_durability) or better. Before the region is published.
+/* Refuse writes to pages that are not persistent memory of files mapped with MAP_SYNC.
+ * Before the region is published.
  */
-void cairn_odp_need_media(struct cairn_odp *odp, u8 durability);
+void cairn_odp_need_files(struct cairn_odp *odp);
 
 /* Destroy @odp, which no run finds any more. Pending faults may outlive it, and
  * add no pages. NULL is allowed. Sleeps, but not for these faults.
