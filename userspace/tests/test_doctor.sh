@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #
 # cairn_doctor on made-up machines: a healthy one, and for each diagnosis one on which that
-# thing is broken.
+# thing is broken. A copy of the script runs. It notes which of its reports were made, for at
+# the end each must have been, and a complaint must have named a command.
 #
 #   test_doctor.sh HELPER-DIR
 #
@@ -20,6 +21,13 @@ unset IBV_DRIVERS RDMAV_DRIVERS
 kernel=6.8.0-49-generic
 
 shown=("$work/out")
+noting=$work/doctor
+export CAIRN_DOCTOR_SEEN=$work/seen
+install -m 666 /dev/null "$CAIRN_DOCTOR_SEEN"
+awk '{ sub(/report (ok|warn|fail) /, "report_line " NR " &"); print }
+	/^set / { print "report_line() { echo \"$1 $3 ${6:+mends}\" >>\"$CAIRN_DOCTOR_SEEN\"; shift; \"$@\"; }" }' \
+	"$source/tools/cairn_doctor" >"$noting"
+chmod 755 "$noting"
 
 # script NAME LINE...: a program; one that is there keeps its mode
 script() {
@@ -110,7 +118,7 @@ healthy() {
 doctor() {
 	local rc
 
-	"$source/tools/cairn_doctor" "$@" >"$work/out" 2>&1
+	"$noting" "$@" >"$work/out" 2>&1
 	rc=$?
 	mapfile -t lines <"$work/out"
 	return $rc
@@ -174,6 +182,25 @@ forget() {
 	sed -i "/\/$1\.ko[^:]*:/d" "$root/lib/modules/$kernel/modules.dep"
 }
 
+# it runs Debian's kernel for clouds
+cloud() {
+	file etc/os-release ID=debian
+	mv "$root/lib/modules/$kernel" "$root/lib/modules/6.1.0-56-cloud-amd64"
+	program uname 6.1.0-56-cloud-amd64
+}
+
+# every_report: prints those that were not made
+every_report() {
+	local line text missing=0
+
+	while IFS=: read -r line text; do
+		grep -q "^$line " "$CAIRN_DOCTOR_SEEN" && continue
+		echo "line $line:$text"
+		missing=1
+	done < <(grep -nE 'report (ok|warn|fail) ' "$source/tools/cairn_doctor")
+	return $missing
+}
+
 # shellcheck disable=SC2034	# evaluated, too
 dev=sys/class/infiniband/cairn0
 lib=usr/lib/x86_64-linux-gnu
@@ -194,6 +221,8 @@ broken modules_extra_fedora fail module-ib_uverbs "sudo dnf install kernel-modul
 	'unload ib_uverbs; forget ib_uverbs; file etc/os-release ID=fedora'
 broken no_rdma_kernel fail module-ib_core 'CONFIG_INFINIBAND' \
 	'unload ib_core; forget ib_core; file etc/os-release ID=other'
+broken cloud_kernel fail module-ib_core 'sudo apt install linux-image-amd64 && sudo reboot' \
+	'unload ib_core; forget ib_core; cloud'
 broken no_package fail module-cairn 'sudo apt install cairn-dkms' 'unload cairn; forget cairn'
 broken no_headers fail module-cairn "linux-headers-$kernel" \
 	'unload cairn; forget cairn; rmdir "$root/lib/modules/$kernel/build"'
@@ -218,6 +247,8 @@ secure_boot='sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e0980
 healthy
 file $secure_boot
 printf '\6\0\0\0\1' >"$root/$secure_boot"
+well && says 'ok    secure-boot: '
+result $? secure_boot_accepted
 unload cairn
 ! doctor && says 'fail  secure-boot: ' 'mokutil --import'
 result $? secure_boot
@@ -231,6 +262,12 @@ broken unnamed fail provider-unnamed 'export IBV_DRIVERS=/opt/cairn/lib/libcairn
 	'rm "$root/$lib/libibverbs/libcairn-rdmav34.so"; file opt/cairn/lib/libcairn-rdmav34.so'
 IBV_DRIVERS=/opt/cairn/lib/libcairn doctor && says 'ok    provider: */opt/cairn'
 result $? named
+healthy
+rm "$root/$lib/libibverbs/libcairn-rdmav34.so"
+file opt/cairn/lib/libcairn-rdmav34.so
+file etc/libibverbs.d/cairn.driver 'driver /opt/cairn/lib/libcairn'
+well && says 'ok    provider: */opt/cairn/lib/libcairn-rdmav34.so, which '
+result $? named_by_a_file
 broken refused fail provider-refused 'libcairn1 of this release' \
 	'script ibv_devices "echo libcairn: x is of rdma-core 62 >&2"'
 broken no_nodes fail nodes '--device /dev/infiniband' 'rm -r "$root/dev/infiniband"'
@@ -243,7 +280,7 @@ if [ "$(id -u)" = 0 ]; then
 	chmod 711 "$1" "$work" 2>/dev/null
 	chmod 600 "$root/dev/infiniband/uverbs0"
 	chmod 666 "$root/dev/infiniband/rdma_cm"
-	setpriv --reuid=65534 --clear-groups sh -c "exec '$source/tools/cairn_doctor'" >"$work/out" 2>&1
+	setpriv --reuid=65534 --clear-groups "$noting" >"$work/out" 2>&1
 	grep -A1 '^fail  node-permission: ' "$work/out" | grep -q 'sudo chmod 666 /dev/infiniband/uverbs0'
 	result $? node_permission
 else
@@ -272,11 +309,11 @@ broken mtu_too_small fail mtu 'sudo ip link set eth0 mtu 1500' 'file sys/class/n
 broken mtu_small warn mtu 'sudo ip link set eth0 mtu 1500' 'file sys/class/net/eth0/mtu 700'
 healthy
 file proc/self/status 'CapEff:	0000000000000000'
-(ulimit -l 64; "$source/tools/cairn_doctor") >"$work/out" 2>&1
+(ulimit -l 64; "$noting") >"$work/out" 2>&1
 grep -A1 '^warn  memlock: only 64 KiB' "$work/out" | grep -q 'ulimit -l unlimited'
 result $? memlock
 file proc/self/status 'CapEff:	0000000000004000'
-(ulimit -l 64; "$source/tools/cairn_doctor") >"$work/out" 2>&1 && ! grep -q warn "$work/out"
+(ulimit -l 64; "$noting") >"$work/out" 2>&1 && ! grep -q warn "$work/out"
 result $? memlock_with_capability
 broken cgroup fail cgroup 'echo cairn0 hca_object=max | sudo tee /sys/fs/cgroup/a/b/rdma.max' \
 	'file sys/fs/cgroup/a/b/rdma.max "cairn0 hca_handle=2 hca_object=5";
@@ -405,6 +442,15 @@ doctor fd00::2 && says 'ok    peer-mtu: * path MTU 1024 reach'
 result $? peer_mtu_ipv6
 broken peer_silent warn peer-ping 'allow ICMP' 'fails ping' 10.77.0.2
 broken peer_rping fail peer-rping 'on the peer: rping -s' 'fails rping' 10.77.0.2
+# the machine has few other programs than the made-up ones
+healthy
+rm "$work/machine/bin/rping"
+mkdir "$work/few"
+for name in awk cat grep head id readlink sed sh timeout tr; do
+	ln -s "$(type -P $name)" "$work/few/$name"
+done
+PATH=$work/machine/bin:$work/few finds warn peer-rping 'sudo apt install rdmacm-utils' 10.77.0.2
+result $? no_rping
 
 healthy
 unload cairn
@@ -418,4 +464,6 @@ assert bad[0]['mend'] == 'sudo modprobe cairn'
 END
 result $? json
 ! doctor -x && [ ${#lines[@]} = 1 ]; result $? usage
+every_report >"$work/out"; result $? every_report
+! grep -vE ' ok |mends$' "$CAIRN_DOCTOR_SEEN" >"$work/out"; result $? each_complaint_names_a_command
 result_end
