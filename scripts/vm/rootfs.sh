@@ -10,8 +10,9 @@
 
 mirror=${CAIRN_MIRROR:-http://deb.debian.org/debian}
 
-# packages of a small Debian machine
+# packages of a small Debian machine, and of an image for containers that use RDMA
 rootfs_packages=systemd-sysv,udev,dbus,kmod,iproute2,iputils-ping,procps,linux-image-amd64
+rootfs_image_packages=ibverbs-utils,rdmacm-utils
 
 # a private mount namespace, in which the script starts again: rootfs_unshare "$@"
 rootfs_unshare() {
@@ -22,11 +23,15 @@ rootfs_unshare() {
 	[ -n "${CAIRN_UNSHARED:-}" ] || CAIRN_UNSHARED=1 exec unshare -m --propagation private "$0" "$@"
 }
 
-# the directory of release $1, made if it is not there
-rootfs_base() {
+# the directories of release $1, made if they are not there: of a machine, of an image
+rootfs_base() { rootfs_make "$1" "$1" "$rootfs_packages"; }
+rootfs_image() { rootfs_make "image-$1" "$1" "$rootfs_image_packages"; }
+
+# rootfs_make NAME RELEASE PACKAGES
+rootfs_make() {
 	local dir tmp
 
-	dir=$(cairn_cache)/root/$1-$(md5sum <<<"$rootfs_packages" | cut -c1-8)
+	dir=$(cairn_cache)/root/$1-$(md5sum <<<"$3" | cut -c1-8)
 	if [ ! -d "$dir" ]; then
 		command -v mmdebstrap >/dev/null || {
 			echo "mmdebstrap is missing: apt-get install mmdebstrap" >&2
@@ -34,12 +39,12 @@ rootfs_base() {
 		}
 		mkdir -p "${dir%/*}"
 		tmp=$(mktemp -d "$dir.XXXXXX")
-		echo "making a root file system of Debian $1 in $dir" >&2
+		echo "making a root file system of Debian $2 in $dir" >&2
 		# no initramfs: a VM boots with one of ours
-		INITRD=No mmdebstrap --quiet --variant=minbase --format=directory --include="$rootfs_packages" \
+		INITRD=No mmdebstrap --quiet --variant=minbase --format=directory --include="$3" \
 			--skip=cleanup/apt/lists --aptopt='APT::Install-Recommends "false"' \
 			${CAIRN_APT_OPTION:+--aptopt="$CAIRN_APT_OPTION"} \
-			"$1" "$tmp" "$mirror" >&2 || {
+			"$2" "$tmp" "$mirror" >&2 || {
 			rm -rf "$tmp"
 			return 1
 		}

@@ -127,4 +127,5 @@ refuses 57 45; result $? "45_refuses_57"
 nodes; result $? nodes
 old_enough; result $? old_enough
 ! find "$dir" -lname '/*' | grep -q .; result $? relative_links
+[ "$(<"$dir/cairn.driver")" = "driver /opt/cairn/lib/libcairn" ]; result $? driver_file
 result_end
