@@ -32,16 +32,16 @@ labels_of() {
 		inside && /^======+  / { rules++; next }
 		inside && rules == 2 && /^[0-9]/ {
 			column = $0
-			sub(/^([0-9][a-z],? ?)+/, "&\n", column)
+			sub(/^([0-9]+[a-z],? ?)+/, "&\n", column)
 			sub(/\n.*/, "", column)
-			while (match(column, /[0-9][a-z]/)) {
-				print substr(column, RSTART, 2)
-				column = substr(column, RSTART + 2)
+			while (match(column, /[0-9]+[a-z]/)) {
+				print substr(column, RSTART, RLENGTH)
+				column = substr(column, RSTART + RLENGTH)
 			}
 		}
 		inside && rules == 3 { exit }' "$page"
 }
-for label in $(grep -oE '\[[0-9][a-z]\]' "$page" | tr -d '[]' | sort -u); do
+for label in $(grep -oE '\[[0-9]+[a-z]\]' "$page" | tr -d '[]' | sort -u); do
 	for title in 'A crash, promise by promise' 'Tests of the contract'; do
 		if ! labels_of "$title" | grep -qx "$label"; then
 			echo "persistence.rst: \"$title\" has no $label"

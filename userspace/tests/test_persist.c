@@ -143,7 +143,7 @@ static void device_query(void)
 
 	open_ctx();
 	fake.caps = (struct cairn_device_caps){
-		.persist_domains = 5, .persist_modes = 7,
+		.persist_domains = 5, .persist_modes = 15,
 		.persist_atomic_unit = 8, .max_persist_outstanding = 16,
 		.max_msg = 1ull << 31,
 		.idle_us = 70, .loopback = CAIRN_LOOPBACK_HOST,
@@ -155,7 +155,7 @@ static void device_query(void)
 		CAIRNDV_DOMAIN_PMEM | CAIRNDV_DOMAIN_EMULATED);
 	ktap_eq(room.attr.persist_modes,
 		CAIRNDV_PERSIST_MODE_DEFAULT | CAIRNDV_PERSIST_MODE_EARLY |
-		CAIRNDV_PERSIST_MODE_IMM);
+		CAIRNDV_PERSIST_MODE_IMM | CAIRNDV_PERSIST_MODE_DONE);
 	ktap_eq(room.attr.persist_atomic_unit, 8);
 	ktap_eq(room.attr.max_persist_outstanding, 16);
 	ktap_eq(room.attr.max_persist_msg, 1ull << 31);

@@ -386,6 +386,91 @@ static void flush_range(void)
 	close_qps();
 }
 
+/* Tokens are inline data, whatever their number, and wrap with the ring. */
+static void tokens_posted(void)
+{
+	static const uint32_t nums[] = { 1, 4, 5, 63, 64 };
+	const struct cairn_send_wqe *wqe;
+	uint64_t tokens[64], got[64];
+	uint32_t at = 60;
+
+	for (uint32_t i = 0; i < 64; i++)
+		tokens[i] = 0x1122334400000000 + i;
+	open_qps_at(IBV_QPT_RC, RC_OPS, 64, at);
+	for (size_t i = 0; i < sizeof(nums) / sizeof(nums[0]); i++) {
+		wqe = (const void *)(sq->units + at % 64 * CAIRN_UNIT_SIZE);
+		memset(sq->units, 0xee, sq->desc.ring_bytes);
+		qpx->wr_id = 5 + i;
+		qpx->wr_flags = IBV_SEND_SIGNALED | (i ? IBV_SEND_FENCE : 0);
+		ibv_wr_start(qpx);
+		ktap_eq(cairndv_wr_persist_done(qpx, tokens, nums[i], i ? 0 : EIO), 0);
+		ktap_eq(ibv_wr_complete(qpx), 0);
+		ktap_eq(wqe->wr_id, 5 + i);
+		ktap_eq(wqe->opcode, CAIRN_WQE_PERSIST_DONE);
+		ktap_eq(wqe->flags, CAIRN_WQE_SIGNALED | CAIRN_WQE_INLINE |
+			(i ? CAIRN_WQE_FENCE : 0));
+		ktap_eq(wqe->num_sge, 0);
+		ktap_eq(wqe->remote_addr, 0);
+		ktap_eq(wqe->rkey, 0);
+		ktap_eq(wqe->imm_or_key, i ? 0 : EIO);
+		ktap_eq(wqe->inline_len, 8 * nums[i]);
+		ktap_eq(wqe->units, (32 + 8 * nums[i] + 63) / 64);
+		for (uint32_t j = 0; j < nums[i]; j++)
+			memcpy(&got[j], sq->units + (at * 64 + 32 + 8 * j) % (64 * 64), 8);
+		ktap_ok(!memcmp(got, tokens, 8 * nums[i]));
+		at += wqe->units;
+		ktap_eq(sq->host->index, at);
+		sq->dev->index = at;
+	}
+	close_qps();
+}
+
+static void tokens_refused(void)
+{
+	static const struct {
+		uint32_t num;
+		int status;
+	} bad[] = { { 0, 0 }, { 65, 0 }, { 1, -EIO }, { 1u << 29, 0 } };
+	struct verbs_device vdev = {};
+	struct ibv_device *ours;
+	uint64_t tokens[65] = {};
+
+	open_qps(IBV_QPT_RC, RC_OPS);
+	qpx->wr_flags = 0;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		ibv_wr_start(qpx);
+		ktap_eq(cairndv_wr_persist_done(qpx, tokens, bad[i].num, bad[i].status), 0);
+		ktap_eq(ibv_wr_complete(qpx), EINVAL);
+	}
+	/* no data follows */
+	ibv_wr_start(qpx);
+	cairndv_wr_persist_done(qpx, tokens, 1, 0);
+	ibv_wr_set_inline_data(qpx, text, 8);
+	ktap_eq(ibv_wr_complete(qpx), EINVAL);
+	ibv_wr_start(qpx);
+	cairndv_wr_persist_done(qpx, tokens, 1, 0);
+	ibv_wr_set_sge(qpx, 1, 2, 3);
+	ktap_eq(ibv_wr_complete(qpx), EINVAL);
+	/* no more than the queue pair has inline data */
+	((struct cairn_qp *)qp)->max_inline = 32;
+	for (uint32_t i = 4; i < 6; i++) {
+		ibv_wr_start(qpx);
+		cairndv_wr_persist_done(qpx, tokens, i, 0);
+		ktap_eq(ibv_wr_complete(qpx), i == 4 ? 0 : EINVAL);
+	}
+	ours = ctx->device;
+	ctx->device = &vdev.device;
+	ktap_eq(cairndv_wr_persist_done(qpx, tokens, 1, 0), EOPNOTSUPP);
+	ctx->device = ours;
+	ktap_eq(sq->host->index, 1);
+	close_qps();
+	open_qps(IBV_QPT_UC, UC_OPS);
+	ibv_wr_start(qpx);
+	cairndv_wr_persist_done(qpx, tokens, 1, 0);
+	ktap_eq(ibv_wr_complete(qpx), EINVAL);
+	close_qps();
+}
+
 static void flush_refused(void)
 {
 	static const struct {
@@ -701,6 +786,8 @@ static const struct ktap_test tests[] = {
 	KTAP(flush_and_word),
 	KTAP(flush_range),
 	KTAP(flush_refused),
+	KTAP(tokens_posted),
+	KTAP(tokens_refused),
 	KTAP(abort_discards),
 	KTAP(inline_sizes),
 	KTAP(inline_sum),

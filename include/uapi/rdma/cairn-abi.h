@@ -123,6 +123,7 @@ enum cairn_wqe_opcode {
 	CAIRN_WQE_FLUSH = 12,
 	CAIRN_WQE_ATOMIC_WRITE = 13,
 	CAIRN_WQE_WRITE_PERSIST_IMM = 14,
+	CAIRN_WQE_PERSIST_DONE = 15,	/* no kernel queues */
 	CAIRN_WQE_OPCODES
 };
 
@@ -148,6 +149,13 @@ struct cairn_sge {
  * CAIRN_WQE_INLINE, bytes. Atomics keep their operands at 32 and one SGE at 48.
  *
  * FLUSH has no data, ATOMIC_WRITE 8 bytes.
+ *
+ * PERSIST_DONE answers host flushes of queue pairs of the context, in the order of the
+ * send queue. Its inline data are 1 to CAIRN_MAX_PERSIST_DONES tokens of 8 bytes each.
+ * imm_or_key is the status of all of them, as in struct cairn_persist_done; num_sge,
+ * remote_addr and rkey are 0. All are taken but those that are refused; then the request
+ * ends with LOC_PROT_ERR. With CAIRN_WQE_FENCE it waits until each earlier
+ * WRITE_PERSIST of the send queue is durable.
  *
  * XRC: inline_len also has the number of the shared receive queue, as
  * number << CAIRN_XRC_SRQN_SHIFT | bytes.
@@ -226,6 +234,7 @@ enum cairn_cqe_opcode {
 	CAIRN_CQE_WRITE_PERSIST = 8,
 	CAIRN_CQE_FLUSH = 9,
 	CAIRN_CQE_ATOMIC_WRITE = 10,
+	CAIRN_CQE_PERSIST_DONE = 11,
 	CAIRN_CQE_RECV = 16,
 	/* RDMA WRITE or WRITE_PERSIST with immediate. If durability is not 0, the
 	 * message is durable: byte_len bytes at persist_va.
@@ -772,6 +781,7 @@ enum cairn_persist_modes {
 	CAIRN_PERSIST_MODE_DEFAULT = 1 << 0,	/* the WR completes at durability */
 	CAIRN_PERSIST_MODE_EARLY = 1 << 1,	/* CAIRN_WQE_EARLY */
 	CAIRN_PERSIST_MODE_IMM = 1 << 2,	/* CAIRN_WQE_WRITE_PERSIST_IMM */
+	CAIRN_PERSIST_MODE_DONE = 1 << 3,	/* CAIRN_WQE_PERSIST_DONE */
 };
 
 struct cairn_device_caps {

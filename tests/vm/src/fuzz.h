@@ -85,6 +85,7 @@ u32 guess_key(void);
 void more_calls(void);
 /* A region on demand, or of a dma-buf. */
 struct ibv_mr *more_region(struct ibv_pd *of, u8 *addr, size_t len);
+struct ibv_qp *more_posting_qp(struct ibv_pd *of, const struct ibv_qp_init_attr *init);
 /* Memory below a region changes. */
 void more_memory(void);
 

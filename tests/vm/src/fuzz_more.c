@@ -348,6 +348,38 @@ static void fuzz_answers(struct ibv_context *of)
 	cairndv_persist_done_all(of, answers, n, one_in(2) ? &refused : NULL);
 }
 
+/* With the extended interface, if its type has that. */
+struct ibv_qp *more_posting_qp(struct ibv_pd *of, const struct ibv_qp_init_attr *init)
+{
+	struct ibv_qp_init_attr_ex attr = {
+		.send_cq = init->send_cq, .recv_cq = init->recv_cq, .srq = init->srq,
+		.cap = init->cap, .qp_type = init->qp_type, .sq_sig_all = init->sq_sig_all,
+		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+		.pd = of, .send_ops_flags = IBV_QP_EX_WITH_SEND,
+	};
+
+	return ibv_create_qp_ex(of->context, &attr);
+}
+
+/* The same by work requests, of any queue pair of the life. */
+static void fuzz_posted_answers(void)
+{
+	struct ibv_qp *of = *slot(qp);
+	struct ibv_qp_ex *qpx = of ? ibv_qp_to_qp_ex(of) : NULL;
+	uint64_t tokens[CAIRNDV_PERSIST_ANSWERS];
+	u32 i, n = below(CAIRNDV_PERSIST_ANSWERS + 1);
+
+	if (!qpx)
+		return;
+	for (i = 0; i < n; i++)
+		tokens[i] = one_in(2) ? number() : (u64)(one_in(2) ? of->qp_num : below(64)) << 8;
+	ibv_wr_start(qpx);
+	qpx->wr_id = number();
+	qpx->wr_flags = one_in(3) ? IBV_SEND_FENCE : IBV_SEND_SIGNALED;
+	cairndv_wr_persist_done(qpx, tokens, n, below(2));
+	ibv_wr_complete(qpx);
+}
+
 static void of_device(void)
 {
 	struct ibv_context *of = any_ctx();
@@ -365,6 +397,7 @@ static void of_device(void)
 	cairndv_set_persistent(of, one_in(8) ? number() : below(2));
 	cairndv_persist_done(of, one_in(2) ? number() : below(64), below(2));
 	fuzz_answers(of);
+	fuzz_posted_answers();
 	cairndv_query_release(of, number());
 }
 

@@ -556,7 +556,7 @@ static void make_qp(void)
 	if (*qp_p && one_in(3) && !ibv_destroy_qp(*qp_p))
 		*qp_p = NULL;
 	else if (!*qp_p && of && init.send_cq && init.recv_cq)
-		*qp_p = ibv_create_qp(of, &init);
+		*qp_p = one_in(2) ? more_posting_qp(of, &init) : ibv_create_qp(of, &init);
 }
 
 static void make_mr(void)

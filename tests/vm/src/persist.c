@@ -298,7 +298,8 @@ static void query(void)
 	ktap_eq(attr.persist_domains, CAIRNDV_DOMAIN_PMEM |
 		CAIRNDV_DOMAIN_HOST | CAIRNDV_DOMAIN_EMULATED);
 	ktap_eq(attr.persist_modes, CAIRNDV_PERSIST_MODE_DEFAULT |
-		CAIRNDV_PERSIST_MODE_EARLY | CAIRNDV_PERSIST_MODE_IMM);
+		CAIRNDV_PERSIST_MODE_EARLY | CAIRNDV_PERSIST_MODE_IMM |
+		CAIRNDV_PERSIST_MODE_DONE);
 	ktap_eq(attr.persist_atomic_unit, 8);
 	ktap_ok(attr.max_persist_outstanding > 0);
 	ktap_eq(attr.max_persist_msg, 1u << 31);
@@ -1109,6 +1110,159 @@ static void host_group_commit(void)
 	pair_destroy(&pair);
 }
 
+/* A target with an extended queue pair, and room for as many tokens as there can be. */
+static void pair_create_posting(struct pair *pair, unsigned int kind)
+{
+	struct vt_opts opts = VT_OPTS;
+
+	opts.cqe = 2 * CAIRNDV_PERSIST_ANSWERS;
+	opts.cap.max_inline_data = 8 * CAIRNDV_PERSIST_ANSWERS;
+	memset(pair, 0, sizeof(*pair));
+	must(!vt_end_create(&pair->a, &da, &opts, BUF));
+	must(!vt_end_create_ex(&pair->b, &db, &opts, 4096, IBV_QP_EX_WITH_RDMA_WRITE));
+	must(!vt_connect(&pair->a, &pair->b));
+	must(!vt_region_create(&pair->to, &db, kind, BUF, 0));
+	vt_fill(pair->a.buf, BUF, 42);
+}
+
+static void post_done(struct vt_end *end, u64 id, const uint64_t *tokens, u32 num,
+		      int status, unsigned int flags)
+{
+	struct ibv_qp_ex *qpx = ibv_qp_to_qp_ex(end->qp);
+
+	ibv_wr_start(qpx);
+	qpx->wr_id = id;
+	qpx->wr_flags = IBV_SEND_SIGNALED | flags;
+	must(!cairndv_wr_persist_done(qpx, tokens, num, status));
+	must(!ibv_wr_complete(qpx));
+}
+
+/* The answer is posted: a send request completes, with @status. */
+static void next_posted(struct vt_end *end, u64 id, int status)
+{
+	struct ibv_wc wc;
+
+	must(try_poll(end->scq, &wc, NULL, LONG_MS));
+	ktap_eq(wc.wr_id, id);
+	ktap_eq(wc.status, status);
+	if (!status)
+		ktap_eq(wc.opcode, CAIRNDV_WC_PERSIST_DONE);
+}
+
+/* 64 messages, one flush, one work request; then one that failed. */
+static void host_posted(void)
+{
+	uint64_t tokens[CAIRNDV_PERSIST_ANSWERS];
+	struct pair pair;
+	int i;
+
+	pair_create_posting(&pair, VT_HOST);
+	post_recvs(&pair.b, 0, CAIRNDV_PERSIST_ANSWERS);
+	for (i = 0; i < CAIRNDV_PERSIST_ANSWERS; i++)
+		post_write(&pair, i, i * 64, 64, 0);
+	for (i = 0; i < CAIRNDV_PERSIST_ANSWERS; i++)
+		tokens[i] = next_flush(&pair, i).token;
+	ktap_ok(persist_nothing(pair.a.scq));
+	post_done(&pair.b, 5, tokens, CAIRNDV_PERSIST_ANSWERS, 0, 0);
+	for (i = 0; i < CAIRNDV_PERSIST_ANSWERS; i++)
+		next_written(&pair, i);
+	next_posted(&pair.b, 5, IBV_WC_SUCCESS);
+	post_recvs(&pair.b, 7, 1);
+	post_write(&pair, 8, 0, 64, 0);
+	tokens[0] = next_flush(&pair, 7).token;
+	post_done(&pair.b, 6, tokens, 1, EIO, 0);
+	persist_next(pair.a.scq, 8, IBV_WC_REM_OP_ERR, CAIRNDV_PERSIST_NONE);
+	next_posted(&pair.b, 6, IBV_WC_SUCCESS);
+	pair_destroy(&pair);
+}
+
+/* The middle of a chain: passed on to @next by @hop, and answered with a fence behind it. */
+static void host_posted_fence(void)
+{
+	struct vt_opts opts = VT_OPTS;
+	struct cairndv_persist_info info;
+	struct vt_end hop, next;
+	struct vt_region last;
+	struct ibv_qp_ex *qpx;
+	struct pair pair;
+	uint64_t token;
+
+	pair_create(&pair, VT_HOST);
+	must(!vt_end_create_ex(&hop, &db, &opts, BUF, IBV_QP_EX_WITH_RDMA_WRITE));
+	must(!vt_end_create(&next, &da, &opts, 4096));
+	must(!vt_connect(&hop, &next));
+	must(!vt_region_create(&last, &da, VT_HOST, BUF, 0));
+	post_recvs(&pair.b, 0, 1);
+	post_recvs(&next, 3, 1);
+	post_write(&pair, 1, 0, 3000, 0);
+	token = next_flush(&pair, 0).token;
+	qpx = ibv_qp_to_qp_ex(hop.qp);
+	ibv_wr_start(qpx);
+	qpx->wr_id = 7;
+	qpx->wr_flags = IBV_SEND_SIGNALED;
+	must(!cairndv_wr_write_persist(qpx, last.mr->rkey, (uintptr_t)last.buf));
+	ibv_wr_set_sge(qpx, pair.to.mr->lkey, (uintptr_t)pair.to.buf, 3000);
+	qpx->wr_id = 8;
+	qpx->wr_flags = IBV_SEND_SIGNALED | IBV_SEND_FENCE;
+	must(!cairndv_wr_persist_done(qpx, &token, 1, 0));
+	must(!ibv_wr_complete(qpx));
+	info = persist_next(next.rcq, 3, IBV_WC_SUCCESS, CAIRNDV_PERSIST_FLUSH);
+	ktap_ok(persist_nothing(pair.a.scq));
+	ktap_ok(!memcmp(last.buf, pair.a.buf, 3000));
+	must(!cairndv_persist_done(da.ctx, info.token, 0));
+	next_written(&pair, 1);
+	persist_next(hop.scq, 7, IBV_WC_SUCCESS, CAIRNDV_PERSIST_WRITE);
+	next_posted(&hop, 8, IBV_WC_SUCCESS);
+	vt_end_destroy(&hop);
+	vt_end_destroy(&next);
+	ktap_eq(vt_region_destroy(&last), 0);
+	pair_destroy(&pair);
+}
+
+/* Tokens that are wrong, of another context, or used: the request fails, and nothing is
+ * answered by it.
+ */
+static void host_posted_wrong(void)
+{
+	struct cairndv_persist_info info;
+	struct pair pair, other;
+	struct vt_dev again;
+	uint64_t token;
+	int i;
+
+	must(!vt_open(&again, vt_name_b(), VT_IPV4, -1));
+	for (i = 0; i < 3; i++) {
+		pair_create_posting(&pair, VT_HOST);
+		post_recvs(&pair.b, 0, 1);
+		post_write(&pair, 1, 0, 64, 0);
+		info = next_flush(&pair, 0);
+		token = info.token ^ 1ULL << 40;
+		if (i == 1) {
+			must(!persist_done(info.token, 0));
+			next_written(&pair, 1);
+			token = info.token;
+		}
+		if (i == 2) {
+			struct vt_dev mine = db;
+
+			/* a queue pair of another context asks for it */
+			db = again;
+			pair_create_posting(&other, VT_HOST);
+			db = mine;
+			post_done(&other.b, 5, &info.token, 1, 0, 0);
+			next_posted(&other.b, 5, IBV_WC_LOC_PROT_ERR);
+			pair_destroy(&other);
+		} else {
+			post_done(&pair.b, 5, &token, 1, 0, 0);
+			next_posted(&pair.b, 5, IBV_WC_LOC_PROT_ERR);
+		}
+		if (i == 2)
+			flush_done(&pair, &info, 1);
+		pair_destroy(&pair);
+	}
+	vt_close(&again);
+}
+
 static void early_host(void)
 {
 	struct cairndv_persist_info flush, write_info, durable_info;
@@ -1598,6 +1752,7 @@ static void target_dies(void)
 	X(host_flush) X(host_order) X(replicas) X(replicas_change)	\
 	X(host_failure) X(host_plain_write) X(host_atomics)	\
 	X(plain_slow) X(host_wakes) X(host_group_commit)		\
+	X(host_posted) X(host_posted_fence) X(host_posted_wrong)	\
 	X(early_host) X(host_without_receive) X(host_bounded)		\
 	X(host_word_between_packets) X(host_slow) X(host_limit)		\
 	X(overlap) X(release_beside_a_slow_flush) X(fence)		\

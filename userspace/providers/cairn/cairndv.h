@@ -131,6 +131,7 @@ enum cairndv_persist_mode {
 	CAIRNDV_PERSIST_MODE_DEFAULT = 1 << 0,
 	CAIRNDV_PERSIST_MODE_EARLY = 1 << 1,	/* CAIRNDV_SEND_EARLY */
 	CAIRNDV_PERSIST_MODE_IMM = 1 << 2,	/* WRITE_PERSIST_WITH_IMM */
+	CAIRNDV_PERSIST_MODE_DONE = 1 << 3,	/* cairndv_wr_persist_done() */
 };
 
 struct cairndv_device_attr {
@@ -393,6 +394,17 @@ struct cairndv_persist_answer {
 int cairndv_persist_done_all(struct ibv_context *context,
 			     const struct cairndv_persist_answer *answers,
 			     uint32_t num, uint64_t *refused);
+
+#define CAIRNDV_WC_PERSIST_DONE	((enum ibv_wc_opcode)0x60)
+
+/*
+ * The same as a work request, for 1 to CAIRNDV_PERSIST_ANSWERS tokens, and for no more than
+ * max_inline_data of @qp holds, 8 bytes each. It is executed in the order of the send queue,
+ * with IBV_SEND_FENCE when earlier messages of @qp are durable. A token that is not
+ * outstanding ends it with IBV_WC_LOC_PROT_ERR.
+ */
+int cairndv_wr_persist_done(struct ibv_qp_ex *qp, const uint64_t *tokens,
+			    uint32_t num, int status);
 
 /*
  * One message to several targets: see cairndv_persist_group(3).

@@ -79,6 +79,7 @@ static const char *const work_names[CAIRN_WQE_OPCODES] = {
 	[CAIRN_WQE_FLUSH] = "a FLUSH",
 	[CAIRN_WQE_ATOMIC_WRITE] = "an atomic write",
 	[CAIRN_WQE_WRITE_PERSIST_IMM] = "a WRITE_PERSIST with immediate",
+	[CAIRN_WQE_PERSIST_DONE] = "a PERSIST_DONE",
 };
 
 static struct cairn_work **work_bucket(uint32_t qpn)

@@ -241,7 +241,7 @@ static void qpex_wr_atomic_write(struct ibv_qp_ex *ibqp, uint32_t rkey,
 }
 #endif
 
-/* Every extended QP has these three, without flags at its creation. */
+/* Every extended QP has these four, without flags at its creation. */
 int cairndv_wr_flush(struct ibv_qp_ex *ibqp, uint32_t rkey,
 		     uint64_t remote_addr, size_t length, uint8_t type,
 		     uint8_t level)
@@ -291,6 +291,29 @@ int cairndv_wr_write_persist_imm(struct ibv_qp_ex *ibqp, uint32_t rkey,
 		return EOPNOTSUPP;
 	qpex_begin_remote_imm(ibqp, CAIRN_WQE_WRITE_PERSIST_IMM, rkey,
 			      remote_addr, imm_data);
+	return 0;
+}
+
+int cairndv_wr_persist_done(struct ibv_qp_ex *ibqp, const uint64_t *tokens,
+			    uint32_t num, int status)
+{
+	struct cairn_qp *qp = to_cqp_ex(ibqp);
+	size_t bytes = (size_t)num * sizeof(*tokens);
+	struct cairn_send_wqe *wqe;
+
+	if (!cairn_dv_owns(ibqp->qp_base.context))
+		return EOPNOTSUPP;
+	wqe = qpex_begin(ibqp, CAIRN_WQE_PERSIST_DONE);
+	if (!wqe)
+		return 0;
+	if (!num || num > CAIRNDV_PERSIST_ANSWERS || bytes > qp->max_inline ||
+	    status < 0) {
+		qpex_fail(qp, EINVAL);
+		return 0;
+	}
+	wqe->imm_or_key = (uint32_t)status;
+	if (qpex_reserve(qp, bytes))
+		cairn_wqe_add_inline(&qp->sq.ring, qp->batch.at, wqe, tokens, bytes);
 	return 0;
 }
 

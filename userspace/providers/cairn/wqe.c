@@ -65,6 +65,10 @@ static const struct cairn_wqe_op ops[CAIRN_WQE_OPCODES] = {
 		.qp_types = CAIRN_RC | CAIRN_XRC,
 		.form = CAIRN_FORM_WORD,
 	},
+	[CAIRN_WQE_PERSIST_DONE] = {
+		.qp_types = CAIRN_RC,
+		.form = CAIRN_FORM_TOKENS,
+	},
 };
 
 const struct cairn_wqe_op *cairn_wqe_op(const struct cairn_qp *qp,

@@ -40,6 +40,7 @@ enum cairn_wqe_form {
 	CAIRN_FORM_BIND,	/* mw.h */
 	CAIRN_FORM_FLUSH,	/* remote address; qpex.c */
 	CAIRN_FORM_WORD,	/* remote address; data, 8 bytes */
+	CAIRN_FORM_TOKENS,	/* inline data; qpex.c */
 };
 
 struct cairn_wqe_op {

@@ -23,6 +23,7 @@
 #include "queue/queue.h"
 #include "verbs/ah.h"
 #include "verbs/cq.h"
+#include "verbs/host_flush.h"
 #include "verbs/peer.h"
 #include "verbs/qp.h"
 #include "verbs/rq.h"
@@ -365,6 +366,8 @@ int cairn_env_local(struct cairn_qpc *qpc, const struct cairn_send_wqe *wqe)
 		return cairn_inval_begin(qp, CAIRN_REQ, wqe->imm_or_key);
 	if (wqe->opcode == CAIRN_WQE_BIND_MW)
 		return cairn_mw_bind(qp, wqe);
+	if (wqe->opcode == CAIRN_WQE_PERSIST_DONE)
+		return cairn_host_flush_posted(qp, wqe);
 	if (qp->is_user)
 		return -EINVAL;
 	return cairn_mr_reg(env_dev(qp), qp->pd,

@@ -33,7 +33,7 @@
 	each(WQE, CAS) each(WQE, FAA) each(WQE, LOCAL_INV)		\
 	each(WQE, BIND_MW) each(WQE, REG_MR) each(WQE, WRITE_PERSIST)	\
 	each(WQE, FLUSH) each(WQE, ATOMIC_WRITE)			\
-	last(WQE, WRITE_PERSIST_IMM)
+	each(WQE, WRITE_PERSIST_IMM) last(WQE, PERSIST_DONE)
 
 #define CAIRN_TRACE_KINDS(each, last)					\
 	each(KIND, SEND) each(KIND, WRITE) each(KIND, READ_REQ)		\

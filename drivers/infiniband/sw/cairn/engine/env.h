@@ -300,9 +300,10 @@ int cairn_env_writeback(struct cairn_qpc *qpc, u32 key, u64 va, u32 len);
  */
 int cairn_env_invalidate(struct cairn_qpc *qpc, u32 rkey);
 
-/* Perform a local operation (LOCAL_INV, BIND_MW, REG_MR). Called once for each WQE, in
- * posting order; LOCAL_INV when all earlier WQEs have completed. Return: 0;
- * -EINPROGRESS as above; -EINVAL: the key or the queue does not allow it.
+/* Perform a local operation (LOCAL_INV, BIND_MW, REG_MR, PERSIST_DONE). Called once for
+ * each WQE, in posting order; LOCAL_INV when all earlier WQEs have completed. @wqe: the
+ * copy, all of its units. Return: 0; -EINPROGRESS as above; -EINVAL: the key or the queue
+ * does not allow it; -ENOENT: a token was refused.
  */
 int cairn_env_local(struct cairn_qpc *qpc, const struct cairn_send_wqe *wqe);
 

@@ -213,8 +213,9 @@ static void req_refuse(struct cairn_qpc *qpc, struct cairn_swr *swr, u8 status,
 
 /* An invalidation waits until no earlier WQE can need the key again. With a fence any
  * local operation waits for READs and atomics, as a memory window may expose their
- * data. The window does not bound local operations. Their number behind the oldest
- * unreceived record is limited, because the search for an answer's record passes them.
+ * data, and until earlier messages are durable. The window does not bound local
+ * operations. Their number behind the oldest unreceived record is limited, because the
+ * search for an answer's record passes them.
  */
 static bool req_local_waits(struct cairn_qpc *qpc, const struct cairn_swr *swr)
 {
@@ -224,7 +225,16 @@ static bool req_local_waits(struct cairn_qpc *qpc, const struct cairn_swr *swr)
 		return req->send_rec != req->una_rec;
 	if (req->send_rec - req->ack_rec >= CAIRN_WINDOW_PACKETS)
 		return true;
-	return swr->flags & CAIRN_WQE_FENCE && cairn_req_reads_outstanding(qpc);
+	return swr->flags & CAIRN_WQE_FENCE &&
+	       (cairn_req_reads_outstanding(qpc) || cairn_persist_unfinished(qpc));
+}
+
+static void req_refuse_local(struct cairn_qpc *qpc, struct cairn_swr *swr)
+{
+	if (swr->opcode == CAIRN_WQE_PERSIST_DONE)
+		req_refuse(qpc, swr, CAIRN_CQE_LOC_PROT_ERR, -ENOENT);
+	else
+		req_refuse(qpc, swr, CAIRN_CQE_MW_BIND_ERR, -EINVAL);
 }
 
 /* Run a local operation. After a retransmission it is not performed again. */
@@ -246,7 +256,7 @@ static bool req_run_local(struct cairn_qpc *qpc, struct cairn_swr *swr,
 	if (swr->local_wait)
 		return false;
 	if (err) {
-		req_refuse(qpc, swr, CAIRN_CQE_MW_BIND_ERR, -EINVAL);
+		req_refuse_local(qpc, swr);
 		return true;
 	}
 	swr->local_done = true;

@@ -107,6 +107,11 @@ const struct cairn_wqe_op cairn_wqe_ops[CAIRN_WQE_OPCODES] = {
 		.flags = CAIRN_WOP_LOCAL,
 		.cqe_opcode = CAIRN_CQE_BIND_MW,
 	},
+	[CAIRN_WQE_PERSIST_DONE] = {
+		.transports = T(RC),
+		.flags = CAIRN_WOP_LOCAL,
+		.cqe_opcode = CAIRN_CQE_PERSIST_DONE,
+	},
 	[CAIRN_WQE_REG_MR] = {
 		.transports = T(RC) | T(UC),
 		.flags = CAIRN_WOP_LOCAL,
@@ -143,6 +148,26 @@ static u8 wqe_check_flush(const struct cairn_send_wqe *wqe)
 	return 0;
 }
 
+/* Bytes behind the header that the units of @wqe have. */
+static u32 wqe_room(const struct cairn_qpc *qpc, const struct cairn_send_wqe *wqe)
+{
+	return min(wqe->units, qpc->max_units) * CAIRN_UNIT_SIZE -
+	       CAIRN_WQE_DATA_OFFSET;
+}
+
+static u8 wqe_check_persist_done(const struct cairn_qpc *qpc,
+				 const struct cairn_send_wqe *wqe)
+{
+	if (!(wqe->flags & CAIRN_WQE_INLINE) || wqe->num_sge ||
+	    wqe->remote_addr || wqe->rkey)
+		return CAIRN_CQE_LOC_QP_OP_ERR;
+	if (!wqe->inline_len || wqe->inline_len % sizeof(u64) ||
+	    wqe->inline_len > CAIRN_MAX_PERSIST_DONES * sizeof(u64) ||
+	    wqe->inline_len > wqe_room(qpc, wqe))
+		return CAIRN_CQE_LOC_LEN_ERR;
+	return 0;
+}
+
 /* XRC: the SRQ's number shares a word with the inline length. */
 static u32 wqe_inline_len(const struct cairn_qpc *qpc,
 			  const struct cairn_send_wqe *wqe)
@@ -156,8 +181,7 @@ static u8 wqe_check_data(const struct cairn_qpc *qpc,
 			 const union cairn_wqe_buf *buf, u32 *length)
 {
 	const struct cairn_send_wqe *wqe = &buf->send;
-	u32 room = min(wqe->units, qpc->max_units) * CAIRN_UNIT_SIZE -
-		   CAIRN_WQE_DATA_OFFSET;
+	u32 room = wqe_room(qpc, wqe);
 	u64 sum;
 
 	if (wqe->flags & CAIRN_WQE_INLINE) {
@@ -206,6 +230,8 @@ u8 cairn_wqe_check_send(const struct cairn_qpc *qpc,
 		return CAIRN_CQE_LOC_QP_OP_ERR;
 	if (wqe->opcode == CAIRN_WQE_BIND_MW && wqe->bind.reserved)
 		return CAIRN_CQE_LOC_QP_OP_ERR;
+	if (wqe->opcode == CAIRN_WQE_PERSIST_DONE)
+		return wqe_check_persist_done(qpc, wqe);
 	if (op->flags & CAIRN_WOP_LOCAL)
 		return 0;
 	if (op->flags & CAIRN_WOP_ATOMIC) {

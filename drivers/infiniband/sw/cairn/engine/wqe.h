@@ -46,4 +46,10 @@ static inline struct cairn_sge *cairn_wqe_sges(union cairn_wqe_buf *wqe)
 	return (struct cairn_sge *)(wqe->bytes + CAIRN_WQE_DATA_OFFSET);
 }
 
+/* The tokens of a PERSIST_DONE, whose copy was checked. */
+static inline const u64 *cairn_wqe_tokens(const struct cairn_send_wqe *wqe)
+{
+	return (const u64 *)((const u8 *)wqe + CAIRN_WQE_DATA_OFFSET);
+}
+
 #endif

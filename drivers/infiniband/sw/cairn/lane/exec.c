@@ -34,6 +34,7 @@
 #include "device/trace.h"
 #include "engine/comp_rx.h"
 #include "engine/pace.h"
+#include "engine/persist_resp.h"
 #include "engine/requester.h"
 #include "engine/responder.h"
 #include "engine/train.h"
@@ -715,6 +716,22 @@ void cairn_exec_rx_copy(struct cairn_exec *exec, enum cairn_side_id side,
 		cairn_exec_hand_copy(exec, side, clone);
 	else
 		exec_count_overflow(exec, skb);
+}
+
+u32 cairn_exec_release(struct cairn_exec *exec, const u64 *tokens, u32 count,
+		       u32 status)
+{
+	struct cairn_exec_side *state = &exec->side[CAIRN_RESP];
+	u32 refused = 0, i;
+
+	spin_lock(&state->lock);
+	for (i = 0; i < count; i++)
+		if (cairn_resp_release(exec->qpc, tokens[i], status))
+			refused++;
+	exec_record(state);
+	exec_unlock_side(state);
+	exec_hand_on(state);
+	return refused;
 }
 
 void cairn_exec_prefetch(const struct cairn_exec *exec,

@@ -6,9 +6,11 @@
  * bounded queue of received skbs. A caller with work (post, receive softirq,
  * timer, lane) records an event and tries the lock. If it gets the lock, it runs the
  * engine until no event is left. If not, the holder sees the event after unlocking
- * and runs the engine again. Only the control path waits for a side lock. So a
- * packet that our own transmission loops back to us cannot cause a deadlock, and
- * packets of a side leave in the order in which the engine made them.
+ * and runs the engine again. The control path waits for side locks, and the run of a
+ * requester for the lock of a responder (cairn_exec_release()). A run that has a
+ * responder's lock waits for no side. So a packet that our own transmission loops back
+ * to us cannot cause a deadlock, and packets of a side leave in the order in which the
+ * engine made them.
  *
  * Loopback (cairn_exec_hand()): the packets are received in the sender's run, below
  * the sender's lock. The receiver's lock is only tried; if it is taken, the packets
@@ -252,6 +254,22 @@ void cairn_exec_prefetch(const struct cairn_exec *exec,
  */
 void cairn_exec_lock(struct cairn_exec *exec);
 void cairn_exec_unlock(struct cairn_exec *exec);
+
+/**
+ * cairn_exec_release() - answer host flushes in the run of a requester
+ * @exec: the QP that was asked, of the same device; found in this RCU read section
+ * @tokens: of the completions that asked
+ * @count: their number
+ * @status: 0, or not 0: they failed
+ *
+ * The responder of @exec runs when the run has ended. Its lock may be held by another
+ * CPU, for one run at most.
+ *
+ * Context: below the lock of a requester, within its run.
+ * Return: number of tokens that are not outstanding.
+ */
+u32 cairn_exec_release(struct cairn_exec *exec, const u64 *tokens, u32 count,
+		       u32 status);
 
 /* Record an event and run the side if its lock is free. @rx limits the packets
  * received. @tx is the budget for sending and is decreased. Below cairn_cpu_lock().

@@ -55,6 +55,7 @@ struct program {
 	u32 images;
 	u16 fail;		/* per mille: the host fails */
 	u16 abuse;		/* per mille: wrong tokens */
+	u16 post_done;		/* per mille: the host answers by a work request */
 	bool failed;		/* an error is in order */
 	u64 old_token;
 };
@@ -406,13 +407,29 @@ static void durable_abuse(struct program *program, u64 token)
 			sim_fail(program->s, "a wrong token is taken");
 }
 
+/* Answer by a work request. Return: false if the send queue is full. */
+static bool post_done(struct program *program, u64 token)
+{
+	const struct sim_wr wr = {
+		.opcode = CAIRN_WQE_PERSIST_DONE,
+		.flags = CAIRN_WQE_INLINE,
+		.inl = &token,
+		.inline_len = sizeof(token),
+	};
+
+	if (program->b->c.state != CAIRN_QP_RTS || !sim_queue_send(program->b, &wr))
+		return false;
+	sim_doorbell(program->b);
+	return true;
+}
+
 static void flush_done(struct sim *sim, void *arg)
 {
 	struct job *j = arg;
 	struct program *program = j->p;
 	const struct cairn_cqe *cqe = &j->cqe;
 	bool fails = sim_chance(&sim->rand, program->fail);
-	int err;
+	int err = 0;
 
 	if (sim_chance(&sim->rand, program->abuse))
 		durable_abuse(program, cqe->persist_token);
@@ -420,10 +437,13 @@ static void flush_done(struct sim *sim, void *arg)
 		sim_make_durable(sim, program->dst[HOST],
 				 cqe->persist_va - program->dst[HOST]->va, cqe->byte_len);
 	program->failed |= fails;
-	err = sim_release(program->b, cqe->persist_token, fails ? EIO : 0);
+	if (program->failed || !sim_chance(&sim->rand, program->post_done) ||
+	    !post_done(program, cqe->persist_token)) {
+		err = sim_release(program->b, cqe->persist_token, fails ? EIO : 0);
+		program->old_token = cqe->persist_token;
+	}
 	if (err && !program->failed)
 		sim_fail(sim, "a token is refused");
-	program->old_token = cqe->persist_token;
 	free(j);
 }
 
@@ -450,13 +470,21 @@ static void on_asked(struct program *program, const struct cairn_cqe *cqe)
 	sim_at_drop(program->s, program->s->now + delay, flush_done, free, j);
 }
 
+static void on_answered(struct program *program, const struct cairn_cqe *cqe)
+{
+	if (cqe->status && !program->failed)
+		sim_fail(program->s, "an answer has status %u", cqe->status);
+}
+
 static void on_cqe(struct sim_qp *qp, enum cairn_side_id side,
 		   const struct cairn_cqe *cqe)
 {
 	struct program *program = qp->hooks.arg;
 
-	if (side == CAIRN_REQ)
+	if (side == CAIRN_REQ && qp == program->a)
 		on_send_cqe(program, cqe);
+	else if (side == CAIRN_REQ)
+		on_answered(program, cqe);
 	else if (qp == program->a)
 		on_told(program, cqe);
 	else if (cqe->opcode == CAIRN_CQE_RECV_PERSIST)
@@ -618,6 +646,7 @@ static void set_up(struct program *program, u64 seed, const struct sim_faults *f
 	program->s->evict = 300;
 	cairn_flush_stream_min = seed % 3 ? 1000 : U32_MAX;
 	program->s->plug = seed % 4 ? 200 : 0;
+	program->post_done = seed % 2 ? 500 : 0;
 	program->s->stepped = durable_crash;
 	program->s->stepped_arg = program;
 	program->seen = -1;

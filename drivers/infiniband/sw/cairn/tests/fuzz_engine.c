@@ -113,6 +113,21 @@ static struct cairn_sge good_sge(struct fuzz *fuzz, u32 host, u32 len)
 	};
 }
 
+#define FUZZ_TOKENS	4
+
+/* Tokens of the latest receives, or invented ones. */
+static void some_tokens(struct fuzz *fuzz, const struct sim_qp *qp, u64 *tokens)
+{
+	const struct sim_cq *cq = &qp->cq[CAIRN_RESP];
+	u32 i;
+
+	for (i = 0; i < FUZZ_TOKENS; i++) {
+		tokens[i] = i < cq->n ? cq->log[cq->n - 1 - i].cqe.persist_token : 0;
+		if (!(fuzz_byte(fuzz) & 7))
+			tokens[i] ^= fuzz_word(fuzz);
+	}
+}
+
 /* A valid work request. */
 static void good_send(struct fuzz *fuzz)
 {
@@ -124,6 +139,7 @@ static void good_send(struct fuzz *fuzz)
 		good_sge(fuzz, qp->host, atomic ? 8 : fuzz_byte(fuzz) * 4),
 		good_sge(fuzz, qp->host, fuzz_byte(fuzz)),
 	};
+	u64 tokens[FUZZ_TOKENS];
 	struct sim_wr wr = {
 		.wr_id = b, .opcode = opcode, .sge = sge,
 		.num_sge = atomic ? 1 : b >> 6 & 1 ? 2 : 1,
@@ -139,6 +155,15 @@ static void good_send(struct fuzz *fuzz)
 
 	if (opcode == CAIRN_WQE_LOCAL_INV)
 		wr.imm_or_key = fuzz->mr[qp->host][RECV]->key;
+	if (opcode == CAIRN_WQE_PERSIST_DONE) {
+		some_tokens(fuzz, qp, tokens);
+		wr.flags |= CAIRN_WQE_INLINE;
+		wr.imm_or_key = b & 1;
+		wr.remote_addr = 0;
+		wr.rkey = 0;
+		wr.inl = tokens;
+		wr.inline_len = sizeof(u64) * (1 + b % FUZZ_TOKENS);
+	}
 	if (cairn_wqe_ops[opcode].flags & CAIRN_WOP_PERSIST && b & 0x80)
 		wr.flags |= CAIRN_WQE_EARLY;
 	if (sim_queue_send(qp, &wr))

@@ -17,7 +17,8 @@ void cairn_caps_get(struct cairn_device_caps *caps)
 		.persist_domains = CAIRN_DOMAIN_HOST,
 		.persist_modes = CAIRN_PERSIST_MODE_DEFAULT |
 				 CAIRN_PERSIST_MODE_EARLY |
-				 CAIRN_PERSIST_MODE_IMM,
+				 CAIRN_PERSIST_MODE_IMM |
+				 CAIRN_PERSIST_MODE_DONE,
 		.persist_atomic_unit = sizeof(u64),
 		.max_persist_outstanding = CAIRN_MAX_PENDING,
 		.max_msg = CAIRN_MAX_MSG,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * The tokens of host flush: a process or a kernel consumer returns the token of a
- * message when its range is durable.
+ * message when its range is durable, by a call, or by a PERSIST_DONE in a send queue.
  *
  * Bits 8 to 31 of a token are the number of its QP. The QP must belong to the caller,
  * and the token must be outstanding there. Its 32 random bits make it differ from
@@ -9,6 +9,7 @@
  */
 #include <linux/sched.h>
 #include "engine/persist_resp.h"
+#include "engine/wqe.h"
 #include "verbs/host_flush.h"
 
 #define UVERBS_MODULE_NAME cairn_host_flush
@@ -16,9 +17,20 @@
 
 #define HOST_FLUSH_DONE_SIZE	sizeof(struct cairn_persist_done)
 
-static u32 host_flush_qpn(const struct cairn_persist_done *done)
+static u32 host_flush_qpn(u64 token)
 {
-	return done->token >> 8 & CAIRN_24BIT_MASK;
+	return token >> 8 & CAIRN_24BIT_MASK;
+}
+
+/* The QP of @token, if it belongs to @uctx. RCU read section. */
+static struct cairn_exec *host_flush_find(struct cairn_dev *dev,
+					  struct cairn_ucontext *uctx, u64 token)
+{
+	struct cairn_exec *found = xa_load(&dev->nic.qps, host_flush_qpn(token));
+
+	if (found && container_of(found, struct cairn_qp, exec)->uctx == uctx)
+		return found;
+	return NULL;
 }
 
 /* Release @count tokens of one QP; then one run answers for all. The caller's RCU read
@@ -48,7 +60,8 @@ static u32 host_flush_alike(const struct cairn_persist_done *done, u32 count)
 {
 	u32 i = 1;
 
-	while (i < count && host_flush_qpn(&done[i]) == host_flush_qpn(done))
+	while (i < count &&
+	       host_flush_qpn(done[i].token) == host_flush_qpn(done->token))
 		i++;
 	return i;
 }
@@ -64,9 +77,8 @@ u64 cairn_host_flush_done(struct cairn_dev *dev, struct cairn_ucontext *uctx,
 		alike = host_flush_alike(&done[i], count - i);
 		some = GENMASK_ULL(alike - 1, 0);
 		rcu_read_lock();
-		found = xa_load(&dev->nic.qps, host_flush_qpn(&done[i]));
-		if (found &&
-		    container_of(found, struct cairn_qp, exec)->uctx == uctx)
+		found = host_flush_find(dev, uctx, done[i].token);
+		if (found)
 			some = host_flush_end(found, &done[i], alike);
 		rcu_read_unlock();
 		refused |= some << i;
@@ -75,6 +87,30 @@ u64 cairn_host_flush_done(struct cairn_dev *dev, struct cairn_ucontext *uctx,
 		cairn_nic_count(&dev->nic, CAIRN_CTR_PERSIST_BAD_TOKENS,
 				hweight64(refused));
 	return refused;
+}
+
+int cairn_host_flush_posted(struct cairn_qp *qp, const struct cairn_send_wqe *wqe)
+{
+	u32 count = wqe->inline_len / sizeof(u64), refused = 0, i, n;
+	struct cairn_dev *dev = to_cairn_dev(qp->ibqp.device);
+	const u64 *tokens = cairn_wqe_tokens(wqe);
+	struct cairn_exec *found;
+
+	if (!qp->is_user)
+		return -EINVAL;
+	for (i = 0; i < count; i += n) {
+		n = 1;
+		while (i + n < count &&
+		       host_flush_qpn(tokens[i + n]) == host_flush_qpn(tokens[i]))
+			n++;
+		found = host_flush_find(dev, qp->uctx, tokens[i]);
+		refused += found ? cairn_exec_release(found, &tokens[i], n,
+						      wqe->imm_or_key) : n;
+	}
+	if (!refused)
+		return 0;
+	cairn_nic_count(&dev->nic, CAIRN_CTR_PERSIST_BAD_TOKENS, refused);
+	return -ENOENT;
 }
 
 /* Drop the tokens of one QP. RCU read section. */

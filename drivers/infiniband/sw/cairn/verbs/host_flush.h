@@ -22,6 +22,18 @@
 u64 cairn_host_flush_done(struct cairn_dev *dev, struct cairn_ucontext *uctx,
 			  const struct cairn_persist_done *done, u32 count);
 
+/**
+ * cairn_host_flush_posted() - perform a PERSIST_DONE
+ * @qp: its queue pair, of a process; the requester's lock is held
+ * @wqe: a copy that was checked
+ *
+ * Each queue pair that was answered runs when the run of @qp has ended.
+ *
+ * Context: a run of the engine.
+ * Return: 0; -ENOENT: a token was refused; -EINVAL: a queue pair of a kernel consumer.
+ */
+int cairn_host_flush_posted(struct cairn_qp *qp, const struct cairn_send_wqe *wqe);
+
 /* Drop all tokens for @key. Look-ups of @key fail, and all runs that had found its
  * region have ended. Process context.
  */

@@ -343,6 +343,50 @@ bool cairn_env_invalidated(struct cairn_qpc *qpc, enum cairn_side_id side)
 	return qp->s->now >= qp->inval_end[side];
 }
 
+static struct sim_qp *token_owner(struct sim_qp *qp, u64 token)
+{
+	struct sim *sim = qp->s;
+	u32 i;
+
+	for (i = 0; i < sim->qps; i++)
+		if (sim->qp[i]->c.qpn == (token >> 8 & CAIRN_24BIT_MASK) &&
+		    sim->qp[i]->host == qp->host)
+			return sim->qp[i];
+	return NULL;
+}
+
+/* The lock of the responder is taken within the requester's run. */
+static int release_within(struct sim_qp *qp, struct sim_qp *to, u64 token, u32 status)
+{
+	struct sim *sim = qp->s;
+	int err;
+
+	sim->run_qp = to;
+	sim->run_side = CAIRN_RESP;
+	err = cairn_resp_release(&to->c, token, status);
+	sim->run_qp = qp;
+	sim->run_side = CAIRN_REQ;
+	if (to == qp)
+		sim->before.resp = qp->c.resp;
+	cairn_env_kick(&to->c, CAIRN_RESP);
+	return err;
+}
+
+/* The queue pairs of a host are those of one context. */
+static int persist_done(struct sim_qp *qp, const struct cairn_send_wqe *wqe)
+{
+	const u64 *tokens = cairn_wqe_tokens(wqe);
+	u32 i, refused = 0;
+
+	for (i = 0; i < wqe->inline_len / sizeof(*tokens); i++) {
+		struct sim_qp *to = token_owner(qp, tokens[i]);
+
+		if (!to || release_within(qp, to, tokens[i], wqe->imm_or_key))
+			refused++;
+	}
+	return refused ? -ENOENT : 0;
+}
+
 /* LOCAL_INV invalidates a key; REG_MR and BIND_MW make an invalidated one valid again. */
 int cairn_env_local(struct cairn_qpc *qpc, const struct cairn_send_wqe *wqe)
 {
@@ -352,6 +396,8 @@ int cairn_env_local(struct cairn_qpc *qpc, const struct cairn_send_wqe *wqe)
 	bool valid = wqe->opcode != CAIRN_WQE_LOCAL_INV;
 
 	check_turn(qp, CAIRN_REQ, "local operation");
+	if (wqe->opcode == CAIRN_WQE_PERSIST_DONE)
+		return persist_done(qp, wqe);
 	if (n >= host->mrs || host->mr[n]->key != wqe->imm_or_key ||
 	    (host->mr[n]->valid == valid && !host->mr[n]->rebind))
 		return -EINVAL;
