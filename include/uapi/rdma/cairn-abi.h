@@ -53,7 +53,8 @@ struct cairn_qinfo_dev {
 	__u32 wakeup;
 	__u32 depth;		/* current depth, units */
 	__u32 generation;	/* changes when the ring was replaced */
-	__u32 reserved[11];
+	__u32 starved;		/* RQ/SRQ: how often a message found no receive */
+	__u32 reserved[10];
 };
 
 enum cairn_queue_state {

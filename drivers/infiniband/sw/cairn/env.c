@@ -449,6 +449,11 @@ int cairn_env_rq_take(struct cairn_qpc *qpc, void *buf)
 	return cairn_rq_take(qpc_to_cairn_qp(qpc)->receives, buf);
 }
 
+void cairn_env_rq_starved(struct cairn_qpc *qpc)
+{
+	cairn_rq_starved(qpc_to_cairn_qp(qpc)->receives);
+}
+
 int cairn_env_take_srq(struct cairn_qpc *qpc, u32 srqn)
 {
 	return cairn_xrc_take_srq(qpc_to_cairn_qp(qpc), srqn);

@@ -379,6 +379,9 @@ void cairn_env_sq_release(struct cairn_qpc *qpc, u32 idx);
  */
 int cairn_env_rq_take(struct cairn_qpc *qpc, void *buf);
 
+/* A message found no receive: it is refused, or dropped. The host can see how often. */
+void cairn_env_rq_starved(struct cairn_qpc *qpc);
+
 /* XRC: select the SRQ with the number @srqn until the next call or the end of the run.
  * Receives are taken from it, their completions go to its CQ, and keys are looked up in
  * its protection domain. Return: 0; -ENOENT: no such SRQ in this XRC domain.

@@ -115,8 +115,11 @@ bool cairn_recv_take(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	if (resp->recv.valid)
 		return true;
 	units = cairn_env_rq_take(qpc, resp->rwqe);
-	if (!units)
+	if (!units) {
+		if (!pkt->kept)
+			cairn_env_rq_starved(qpc);
 		return cairn_refuse_not_ready(qpc, pkt);
+	}
 	if (units < 0)
 		return recv_bad_ring(qpc, pkt);
 	resp->recv.valid = true;

@@ -110,6 +110,9 @@ static void retries_are_counted(void)
 		expect_cqe(rig.a, CAIRN_RESP, 0, 7, CAIRN_CQE_WR_FLUSH_ERR);
 		ktap_eq(sent_kind(rig.a, 0, CAIRN_KIND_SEND), n + 1);
 		ktap_eq(rig.s->count[CAIRN_CTR_RNR_NAKS_RECEIVED], n + 1);
+		ktap_eq(rig.b->rq->starved, n + 1);
+		/* the flush finds the end of the queue, which is no message */
+		ktap_eq(rig.a->rq->starved, 0);
 		ktap_eq(rig.s->count[CAIRN_CTR_RNR_RETRY_EXCEEDED], 1);
 		ktap_eq(rig.a->c.state, CAIRN_QP_ERR);
 		ktap_eq(rig.b->c.state, CAIRN_QP_RTS);

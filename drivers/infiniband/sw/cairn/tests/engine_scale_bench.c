@@ -402,6 +402,7 @@ int cairn_env_held(struct cairn_qpc *c, u32 psn,
 void cairn_env_drop_held(struct cairn_qpc *c) {}
 void cairn_env_sq_release(struct cairn_qpc *c, u32 idx) {}
 int cairn_env_rq_take(struct cairn_qpc *c, void *buf) { return 0; }
+void cairn_env_rq_starved(struct cairn_qpc *c) {}
 int cairn_env_take_srq(struct cairn_qpc *c, u32 srqn) { abort(); }
 int cairn_env_rq_posted(struct cairn_qpc *c) { return -1; }
 void cairn_env_rq_ring_on_post(struct cairn_qpc *c) {}

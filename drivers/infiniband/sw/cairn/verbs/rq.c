@@ -128,6 +128,15 @@ int cairn_rq_take(struct cairn_rq *rq, void *buf)
 	return ret;
 }
 
+void cairn_rq_starved(struct cairn_rq *rq)
+{
+	struct cairn_qinfo_dev *dev = rq->queue.dev;
+
+	spin_lock(&rq->lock);
+	WRITE_ONCE(dev->starved, dev->starved + 1);
+	spin_unlock(&rq->lock);
+}
+
 int cairn_rq_posted(struct cairn_rq *rq)
 {
 	return max(rq_level_at(&rq->queue, cairn_queue_host_index(&rq->queue)),

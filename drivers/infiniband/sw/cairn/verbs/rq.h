@@ -60,6 +60,9 @@ int cairn_rq_resize(struct cairn_rq *rq, struct cairn_next_ring *next);
  */
 int cairn_rq_take(struct cairn_rq *rq, void *buf);
 
+/* Count that a message found no receive: cairn_qinfo_dev.starved. BH off. */
+void cairn_rq_starved(struct cairn_rq *rq);
+
 /**
  * cairn_rq_posted() - count posted receives
  * @rq: the queue

@@ -541,6 +541,11 @@ int cairn_env_rq_take(struct cairn_qpc *qpc, void *buf)
 	return rq->stride;
 }
 
+void cairn_env_rq_starved(struct cairn_qpc *qpc)
+{
+	to_sim_qp(qpc)->rq->starved++;
+}
+
 int cairn_env_take_srq(struct cairn_qpc *qpc, u32 srqn)
 {
 	struct sim_qp *qp = to_sim_qp(qpc);

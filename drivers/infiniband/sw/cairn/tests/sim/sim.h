@@ -154,6 +154,7 @@ struct sim_rq {
 	u32 head;		/* next unit the device takes */
 	u32 tail;		/* next unit the host fills */
 	bool shared;
+	u32 starved;		/* messages that found no receive */
 };
 
 /* A packet as it was sent. */
