@@ -81,7 +81,8 @@ class Names(unittest.TestCase):
             self.assertEqual(caught.exception.errno, errno.EPROTO)
 
     def test_documented_examples_without_a_device(self):
-        for module, name in ((_cm, 'split'), (log, 'records'), (cairn.region, 'Region')):
+        for module, name in ((_cm, 'split'), (log, 'records'), (cairn.region, 'Region'),
+                             (cairn.faults, '_gid')):
             for case in doctest.DocTestFinder(recurse=False).find(getattr(module, name), name,
                                                                   globs=vars(module)):
                 self.assertTrue(case.examples, name)
@@ -182,6 +183,11 @@ class Arguments(unittest.TestCase):
             with self.assertRaises((ValueError, OSError)):
                 cairn.Target(region, 'nowhere')
             self.assertEqual(region._users, 0)
+
+    def test_faults_of_no_device(self):
+        with self.assertRaises(OSError) as caught:
+            cairn.Faults('10.0.0.1')
+        self.assertIn(caught.exception.errno, (errno.ENODEV, errno.ENOSYS))
 
     def test_log_that_is_none(self):
         path = os.path.join(work, 'none')

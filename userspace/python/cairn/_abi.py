@@ -120,6 +120,10 @@ class ChainEvent(ctypes.Structure):
                 ('error', c_int32)]
 
 
+class Fault(ctypes.Structure):
+    _fields_ = [('seen', c_uint64), ('hits', c_uint64), ('rule', c_char * 512)]
+
+
 class LogOptions(ctypes.Structure):
     _fields_ = [('addresses', POINTER(c_char_p)), ('ports', POINTER(c_char_p)),
                 ('num', c_uint32), ('flags', c_uint32), ('quorum', c_uint32),
@@ -146,7 +150,8 @@ LAYOUTS = {
     MrAttr: 'struct cairndv_mr_attr', GroupDest: 'struct cairndv_group_dest',
     GroupWr: 'struct cairndv_group_wr', GroupWc: 'struct cairndv_group_wc',
     ChainRange: 'struct cairndv_chain_range', ChainAttr: 'struct cairndv_chain_attr',
-    ChainEvent: 'struct cairndv_chain_event', LogOptions: 'struct log_python_options',
+    ChainEvent: 'struct cairndv_chain_event', Fault: 'struct cairndv_fault',
+    LogOptions: 'struct log_python_options',
     LogState: 'struct log_python_state', LogRecord: 'struct log_python_record',
 }
 BEGINNINGS = (CmId, CmEvent)
@@ -166,7 +171,8 @@ CONSTANTS = {
     'CAIRNDV_DURABILITY_ADR': 2, 'CAIRNDV_DURABILITY_HOST': 3,
     'CAIRNDV_DURABILITY_EMULATED': 4,
     'CAIRNDV_GROUP_DURABLE': 1, 'CAIRNDV_GROUP_FAILED': 2, 'CAIRNDV_GROUP_TARGET': 3,
-    'CAIRNDV_GROUP_MAX': 64, 'CAIRNDV_CHAIN_FAILED': 3,
+    'CAIRNDV_GROUP_MAX': 64, 'CAIRNDV_CHAIN_FAILED': 3, 'CAIRNDV_FAULT_RULES': 32,
+    'CAIRNDV_FAULT_TEXT': 512,
     'LOG_ASK_CREATE': 2, 'LOG_ASK_FILL': 4, 'LOG_ASK_TAKEOVER': 8, 'LOG_MAX_TARGETS': 4,
 }
 
@@ -178,6 +184,11 @@ def function(lib: ctypes.CDLL, name: str, result: Any, *arguments: Any) -> Calla
     return found  # type: ignore[no-any-return]
 
 
+ibv_get_device_list = function(verbs, 'ibv_get_device_list', POINTER(c_void_p), POINTER(c_int))
+ibv_free_device_list = function(verbs, 'ibv_free_device_list', None, POINTER(c_void_p))
+ibv_get_device_name = function(verbs, 'ibv_get_device_name', c_char_p, c_void_p)
+ibv_open_device = function(verbs, 'ibv_open_device', c_void_p, c_void_p)
+ibv_close_device = function(verbs, 'ibv_close_device', c_int, c_void_p)
 ibv_alloc_pd = function(verbs, 'ibv_alloc_pd', c_void_p, c_void_p)
 ibv_dealloc_pd = function(verbs, 'ibv_dealloc_pd', c_int, c_void_p)
 ibv_reg_mr = function(verbs, 'ibv_reg_mr', c_void_p, c_void_p, c_void_p, c_size_t, c_int)
@@ -216,6 +227,10 @@ rdma_get_cm_event = function(rdma, 'rdma_get_cm_event', c_int, c_void_p,
                              POINTER(POINTER(CmEvent)))
 rdma_ack_cm_event = function(rdma, 'rdma_ack_cm_event', c_int, POINTER(CmEvent))
 
+fault_add = function(cairn, 'cairndv_fault_add', c_int, c_void_p, c_char_p)
+fault_clear = function(cairn, 'cairndv_fault_clear', c_int, c_void_p)
+fault_list = function(cairn, 'cairndv_fault_list', c_int, c_void_p, POINTER(Fault),
+                      POINTER(c_uint32))
 query_mr = function(cairn, 'cairndv_query_mr', c_int, c_void_p, POINTER(MrAttr), c_size_t)
 group_create = function(cairn, 'cairndv_persist_group_create', c_void_p, POINTER(c_void_p),
                         c_uint32, c_uint32)
