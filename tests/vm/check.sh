@@ -69,7 +69,22 @@ done <<-EOF
 	leak misuse_forget_cq
 	use-after-destroy misuse_late_post
 	modify-attributes misuse_lack_attributes
+	receive-buffer-used misuse_use_receive
+	receive-late misuse_receive_late
+	poll-endless misuse_poll_forever
+	threads-overlap misuse_post_many
+	fork-child misuse_fork
+	buffer-unmapped misuse_unmap
 EOF
+# needed by older kernels only: with the option for what many programs do
+CAIRN_CHECK=log:$log,strict run_ok "fork-unprotected" nsenter --net=/run/netns/a misuse fork-unprotected
+expect "fork-unprotected: reported" "$(grep -c '^cairn-check: fork-unprotected ' "$log")" 1
+rm -f "$log"
+CAIRN_CHECK=log:$log,pages run_ok "touched pages" nsenter --net=/run/netns/a misuse touch
+expect "touched pages: reported once" "$(reports)" 1
+expect "touched pages: by their name" "$(grep -c '^cairn-check: receive-buffer-used ' "$log")" 1
+expect_that "touched pages: with the place" "$(grep -c misuse_wait_for_byte "$log") > 0"
+rm -f "$log"
 
 unset CAIRN_CHECK
 run_ok "cairn_check prints reports" nsenter --net=/run/netns/a bash -c \

@@ -530,6 +530,11 @@ struct ibv_device **ibv_get_device_list(int *num_devices)
 	return NULL;
 }
 
+enum ibv_fork_status ibv_is_fork_initialized(void)
+{
+	return fake.fork;
+}
+
 struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp)
 {
 	size_t offset = offsetof(struct verbs_qp, comp_mask) +

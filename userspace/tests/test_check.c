@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* CAIRN_CHECK: each kind of misuse is reported, and what is right is not. */
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "cq.h"
 #include "fake.h"
 #include "ktap.h"
+#include "pd.h"
 #include "qp.h"
 
 #include "fixture_qp.h"
@@ -418,6 +421,353 @@ static void leak_of_regions(void)
 	free(left);
 }
 
+static void complete_receive(uint64_t wr_id, uint32_t bytes)
+{
+	struct cairn_cqe cqe = {
+		.wr_id = wr_id, .qpn = qp->qp_num, .opcode = CAIRN_CQE_RECV, .byte_len = bytes,
+	};
+	struct ibv_wc wc;
+
+	fake_complete(fake_cq_ring(cq), &cqe);
+	ktap_eq(fake.ops.poll_cq(cq, 1, &wc), 1);
+}
+
+static void receive_buffer_changed(void)
+{
+	open_checked("");
+	/* the message is the device's */
+	receive_sge(sge_at(0, 800), 1);
+	memory[99]++;
+	complete_receive(1, 100);
+	ktap_eq(all_reports(), 0);
+	receive_sge(sge_at(0, 800), 1);
+	memory[200]++;
+	complete_receive(1, 100);
+	ktap_eq(reports("receive-buffer-used"), 1);
+	/* another receive may have been written there */
+	receive_sge(sge_at(0, 800), 1);
+	receive_sge(sge_at(100, 800), 2);
+	memory[200]++;
+	complete_receive(2, 700);
+	complete_receive(1, 100);
+	ktap_eq(all_reports(), 1);
+	close_checked();
+}
+
+/* A peer may write behind the message. */
+static void receive_in_remote_memory(void)
+{
+	struct ibv_mr *other;
+	struct ibv_sge sge = sge_at(0, 800);
+
+	open_checked("");
+	other = region_of(pd, 0x5500, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+	sge.lkey = 0x5500;
+	receive_sge(sge, 1);
+	memory[200]++;
+	complete_receive(1, 100);
+	ktap_eq(all_reports(), 0);
+	ktap_eq(fake.ops.dereg_mr((struct verbs_mr *)other), 0);
+	close_checked();
+}
+
+/* Pages of their own, with a region. */
+static uint8_t *map_region(struct ibv_mr **region)
+{
+	uint8_t *map = mmap(NULL, 3 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			    -1, 0);
+
+	if (map == MAP_FAILED)
+		abort();
+	fake.mr_key = 0x5500;
+	*region = fake.ops.reg_mr(pd, map, 3 * 4096, (uintptr_t)map, IBV_ACCESS_LOCAL_WRITE);
+	return map;
+}
+
+static void receive_buffer_touched(void)
+{
+	struct ibv_mr *other, *again;
+	struct ibv_sge sge = { .length = 2 * 4096, .lkey = 0x5500 };
+	uint8_t *map;
+
+	open_checked(",strict,pages");
+	map = map_region(&other);
+	sge.addr = (uintptr_t)map + 100;
+	receive_sge(sge, 1);
+	/* beside the whole page */
+	map[4095]++;
+	map[2 * 4096]++;
+	ktap_eq(all_reports(), 0);
+	ktap_eq(((volatile uint8_t *)map)[4096], 0);
+	ktap_eq(reports("receive-buffer-used"), 1);
+	map[5000]++;
+	complete_receive(1, 2 * 4096);
+	ktap_eq(all_reports(), 1);
+	/* the completion opens them */
+	receive_sge(sge, 1);
+	complete_receive(1, 2 * 4096);
+	map[4096]++;
+	ktap_eq(all_reports(), 1);
+	/* ... and another registration */
+	receive_sge(sge, 1);
+	again = region_of(pd, 0x6600, 0);
+	ktap_eq(fake.ops.dereg_mr((struct verbs_mr *)again), 0);
+	fake.mr_key = 0x6600;
+	again = fake.ops.reg_mr(pd, map, 4097, (uintptr_t)map, 0);
+	map[4096]++;
+	ktap_eq(all_reports(), 1);
+	ktap_eq(fake.ops.dereg_mr((struct verbs_mr *)again), 0);
+	/* ... and the end of the queue pair */
+	ktap_eq(fake.ops.destroy_qp(qp), 0);
+	map[4096]++;
+	ktap_eq(fake.ops.dereg_mr((struct verbs_mr *)other), 0);
+	munmap(map, 3 * 4096);
+	qp = fake_qp(pd, cq, IBV_QPT_RC, 0);
+	close_checked();
+	ktap_eq(all_reports(), 1);
+}
+
+/* Memory that was never watched: the program's own handler has it. */
+static void other_faults_are_the_programs(void)
+{
+	int status;
+	pid_t child;
+
+	fflush(stdout);
+	child = fork();
+	if (!child) {
+		struct ibv_mr *other;
+		uint8_t *map;
+
+		signal(SIGSEGV, SIG_DFL);
+		open_checked(",pages");
+		map = map_region(&other);
+		receive_sge((struct ibv_sge){ (uintptr_t)map, 4096, 0x5500 }, 1);
+		mprotect(map + 8192, 4096, PROT_NONE);
+		map[8192]++;
+		_exit(0);
+	}
+	ktap_eq(waitpid(child, &status, 0), child);
+	ktap_ok(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+}
+
+static void buffer_unmapped(void)
+{
+	struct ibv_mr *other;
+	uint8_t *map;
+
+	open_checked("");
+	map = map_region(&other);
+	send_sge((struct ibv_sge){ (uintptr_t)map, 64, 0x5500 }, IBV_WR_SEND, IBV_SEND_SIGNALED);
+	munmap(map, 3 * 4096);
+	complete_send();
+	ktap_eq(reports("buffer-unmapped"), 1);
+	ktap_eq(fake.ops.dereg_mr((struct verbs_mr *)other), 0);
+	close_checked();
+}
+
+static void receive_late(void)
+{
+	open_checked("");
+	receive_sge(sge_at(0, 8), 1);
+	complete_receive(1, 8);
+	receive_sge(sge_at(0, 8), 1);
+	ktap_eq(all_reports(), 0);
+	complete_receive(1, 8);
+	fake_rq(qp)->dev->starved++;
+	receive_sge(sge_at(0, 8), 1);
+	ktap_eq(reports("receive-late"), 1);
+	close_checked();
+	ktap_eq(all_reports(), 1);
+}
+
+static void poll_empty(int times)
+{
+	struct ibv_wc wc;
+
+	for (int i = 0; i < times; i++)
+		if (fake.ops.poll_cq(cq, 1, &wc))
+			abort();
+}
+
+enum { ENDLESS = 250000 };
+
+static void poll_endless(void)
+{
+	open_checked("");
+	/* nothing was ever posted: the program may wait for another thread */
+	poll_empty(ENDLESS);
+	ktap_eq(all_reports(), 0);
+	send_sge(sge_at(0, 8), IBV_WR_SEND, 0);
+	/* it may still fail */
+	poll_empty(ENDLESS);
+	ktap_eq(all_reports(), 0);
+	finish_sends();
+	poll_empty(ENDLESS);
+	ktap_eq(reports("poll-endless"), 1);
+	close_checked();
+}
+
+static void poll_for_what_comes(void)
+{
+	open_checked("");
+	send_sge(sge_at(0, 8), IBV_WR_SEND, 0);
+	send_sge(sge_at(0, 8), IBV_WR_SEND, IBV_SEND_SIGNALED);
+	finish_sends();
+	poll_empty(ENDLESS);
+	complete_as(7, CAIRN_CQE_SEND, CAIRN_CQE_SUCCESS);
+	send_sge(sge_at(0, 8), IBV_WR_SEND, 0);
+	receive_sge(sge_at(0, 8), 1);
+	finish_sends();
+	poll_empty(ENDLESS);
+	close_checked();
+	ktap_eq(all_reports(), 0);
+}
+
+/* A thread that polls two queues waits for either. */
+static void poll_of_two_queues(void)
+{
+	struct ibv_cq *other;
+	struct ibv_wc wc;
+
+	open_checked("");
+	other = fake_cq(ctx, 16);
+	send_sge(sge_at(0, 8), IBV_WR_SEND, 0);
+	finish_sends();
+	for (int i = 0; i < ENDLESS; i++) {
+		poll_empty(1);
+		fake.ops.poll_cq(other, 1, &wc);
+	}
+	ktap_eq(all_reports(), 0);
+	ktap_eq(fake.ops.destroy_cq(other), 0);
+	close_checked();
+}
+
+static void poll_of_failed_queue_pair(void)
+{
+	open_checked("");
+	send_sge(sge_at(0, 8), IBV_WR_SEND, 0);
+	receive_sge(sge_at(0, 8), 1);
+	complete_as(7, CAIRN_CQE_SEND, CAIRN_CQE_RETRY_EXC_ERR);
+	poll_empty(ENDLESS);
+	ktap_eq(all_reports(), 0);
+	complete_as(1, CAIRN_CQE_RECV, CAIRN_CQE_WR_FLUSH_ERR);
+	poll_empty(ENDLESS);
+	ktap_eq(reports("poll-endless"), 1);
+	close_checked();
+}
+
+static void *other_thread(void *arg)
+{
+	(void)arg;
+	send_sge(sge_at(0, 8), IBV_WR_SEND, IBV_SEND_SIGNALED);
+	return NULL;
+}
+
+/* While the first thread is in its call. */
+static void post_beside(const struct cairn_doorbell *db)
+{
+	pthread_t thread;
+
+	(void)db;
+	fake.on_doorbell = NULL;
+	if (pthread_create(&thread, NULL, other_thread, NULL) || pthread_join(thread, NULL))
+		abort();
+}
+
+static void post_from_two_threads(struct ibv_pd *of)
+{
+	ktap_eq(fake.ops.destroy_qp(qp), 0);
+	qp = fake_qp(of, cq, IBV_QPT_RC, 0);
+	*fake_sq(qp)->asleep = 1;
+	fake.on_doorbell = post_beside;
+	ktap_eq(send_sge(sge_at(0, 8), IBV_WR_SEND, IBV_SEND_SIGNALED), 0);
+	ktap_ok(!fake.on_doorbell);
+	/* one after the other */
+	other_thread(NULL);
+}
+
+static void threads_overlap(void)
+{
+	struct ibv_td_init_attr td_attr = {};
+	struct ibv_parent_domain_init_attr attr = {};
+
+	open_checked("");
+	post_from_two_threads(pd);
+	ktap_eq(all_reports(), 0);
+	attr.pd = pd;
+	attr.td = fake.ops.alloc_td(ctx, &td_attr);
+	pd = fake.ops.alloc_parent_domain(ctx, &attr);
+	post_from_two_threads(pd);
+	ktap_eq(reports("threads-overlap"), 1);
+	ktap_eq(fake.ops.destroy_qp(qp), 0);
+	ktap_eq(fake.ops.dealloc_pd(pd), 0);
+	ktap_eq(fake.ops.dealloc_td(attr.td), 0);
+	pd = attr.pd;
+	qp = fake_qp(pd, cq, IBV_QPT_RC, 0);
+	close_checked();
+}
+
+/* Return: the exit status of a child that ends at once, or posts. */
+static int in_child(bool posts)
+{
+	int status;
+	pid_t child;
+
+	fflush(stdout);
+	child = fork();
+	if (!child)
+		_exit(posts ? send_sge(sge_at(0, 8), IBV_WR_SEND, 0) : 0);
+	if (waitpid(child, &status, 0) != child)
+		abort();
+	return status;
+}
+
+static void fork_unprotected(void)
+{
+	open_checked("");
+	fake.fork = IBV_FORK_ENABLED;
+	ktap_eq(in_child(false), 0);
+	fake.fork = IBV_FORK_UNNEEDED;
+	ktap_eq(in_child(false), 0);
+	ktap_eq(all_reports(), 0);
+	fake.fork = IBV_FORK_DISABLED;
+	ktap_eq(in_child(false), 0);
+	ktap_eq(reports("fork-unprotected"), 1);
+	close_checked();
+	/* without regions */
+	ktap_eq(in_child(false), 0);
+	ktap_eq(all_reports(), 1);
+	open_checked(",strict");
+	fake.fork = IBV_FORK_UNNEEDED;
+	ktap_eq(in_child(false), 0);
+	ktap_eq(reports("fork-unprotected"), 1);
+	close_checked();
+}
+
+static void fork_child(void)
+{
+	open_checked("");
+	fake.fork = IBV_FORK_ENABLED;
+	ktap_eq(in_child(true), 0);
+	ktap_eq(reports("fork-child"), 1);
+	close_checked();
+}
+
+static void completions_unpolled(void)
+{
+	struct cairn_cqe cqe = { .wr_id = 7, .opcode = CAIRN_CQE_SEND };
+
+	for (int strict = 0; strict < 2; strict++) {
+		open_checked(strict ? ",strict" : "");
+		cqe.qpn = qp->qp_num;
+		send_sge(sge_at(0, 8), IBV_WR_SEND, IBV_SEND_SIGNALED);
+		fake_complete(fake_cq_ring(cq), &cqe);
+		close_checked();
+		ktap_eq(reports("completions-unpolled"), strict);
+	}
+}
+
 static void unset_costs_nothing(void)
 {
 	unsetenv("CAIRN_CHECK");
@@ -452,7 +802,12 @@ static const struct ktap_test tests[] = {
 	KTAP(atomic_alignment), KTAP(region_in_use), KTAP(receives_overlap),
 	KTAP(send_queue_overflow), KTAP(resized_send_queue), KTAP(cq_overflow), KTAP(cq_arm_race),
 	KTAP(events_unacked), KTAP(use_after_destroy), KTAP(modify_attributes),
-	KTAP(leak_of_regions), KTAP(unset_costs_nothing), KTAP(abort_mode),
+	KTAP(leak_of_regions), KTAP(receive_buffer_changed), KTAP(receive_in_remote_memory),
+	KTAP(receive_buffer_touched), KTAP(other_faults_are_the_programs), KTAP(buffer_unmapped),
+	KTAP(receive_late), KTAP(poll_endless), KTAP(poll_for_what_comes),
+	KTAP(poll_of_two_queues), KTAP(poll_of_failed_queue_pair), KTAP(threads_overlap),
+	KTAP(fork_unprotected), KTAP(fork_child), KTAP(completions_unpolled),
+	KTAP(unset_costs_nothing), KTAP(abort_mode),
 };
 
 int main(void)

@@ -7,6 +7,7 @@
 
 #include "ah.h"
 #include "check.h"
+#include "check_buffer.h"
 #include "check_object.h"
 #include "check_region.h"
 #include "check_report.h"
@@ -24,27 +25,58 @@
 #define CHECK_STEP_MS		10
 
 static pthread_mutex_t check_mutex = PTHREAD_MUTEX_INITIALIZER;
+static __thread bool check_owner;	/* of the mutex */
 static struct verbs_context_ops check_real;
 static pid_t check_pid;		/* children do not report what they inherit */
 
 void cairn_check_lock(void)
 {
 	pthread_mutex_lock(&check_mutex);
+	check_owner = true;
 }
 
 void cairn_check_unlock(void)
 {
+	check_owner = false;
 	pthread_mutex_unlock(&check_mutex);
+}
+
+bool cairn_check_locked(void)
+{
+	return check_owner;
+}
+
+/*
+ * Kernels before 5.12 give pages that are registered to the child of a fork when the parent
+ * writes, unless ibv_fork_init() was called. The lock is ours in the child, too.
+ */
+static void check_fork(void)
+{
+	enum ibv_fork_status status = ibv_is_fork_initialized();
+	struct cairn_report report = { .here = true };
+
+	cairn_check_lock();
+	if (check_pid != getpid() || !cairn_region_any() || status == IBV_FORK_ENABLED ||
+	    (status == IBV_FORK_UNNEEDED && !cairn_report_strict()))
+		return;
+	cairn_report_write(CAIRN_REPORT_FORK_UNPROTECTED, &report,
+			   "the process forks with registered memory%s",
+			   status == IBV_FORK_UNNEEDED ?
+			   ", which this kernel protects, and kernels before 5.12 do not" :
+			   ", and ibv_fork_init() was not called before it was registered");
 }
 
 bool cairn_check_wanted(void)
 {
+	static bool forks;
 	bool wanted;
 
 	cairn_check_lock();
 	wanted = cairn_report_begin();
 	if (wanted)
 		check_pid = getpid();
+	if (wanted && !forks)
+		forks = !pthread_atfork(check_fork, cairn_check_unlock, cairn_check_unlock);
 	cairn_check_unlock();
 	return wanted;
 }
@@ -122,6 +154,9 @@ static struct ibv_mr *check_reg_mr(struct ibv_pd *pd, void *addr, size_t length,
 {
 	uint64_t iova = access & IBV_ACCESS_ZERO_BASED ? 0 : hca_va;
 
+	cairn_check_lock();
+	cairn_buffer_open_range((uintptr_t)addr, length);
+	cairn_check_unlock();
 	return check_new_region(pd, check_real.reg_mr(pd, addr, length, hca_va, access),
 				iova, length, access);
 }
@@ -153,6 +188,8 @@ static int check_rereg_mr(struct verbs_mr *vmr, int flags, struct ibv_pd *pd,
 	cairn_check_lock();
 	cairn_work_check_region(mr);
 	cairn_region_close(mr);
+	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION)
+		cairn_buffer_open_range((uintptr_t)addr, length);
 	cairn_check_unlock();
 	err = check_real.rereg_mr(vmr, flags, pd, addr, length, access);
 	if (flags & IBV_REREG_MR_CHANGE_PD)
@@ -248,6 +285,16 @@ static struct ibv_cq_ex *check_create_cq_ex(struct ibv_context *ctx,
 	return cq;
 }
 
+static int check_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc)
+{
+	int n;
+
+	cairn_work_enter(&to_ccq(cq)->queue);
+	n = check_real.poll_cq(cq, num_entries, wc);
+	cairn_work_leave(&to_ccq(cq)->queue);
+	return n;
+}
+
 static int check_req_notify_cq(struct ibv_cq *cq, int solicited_only)
 {
 	if (to_ccq(cq)->queue.check)
@@ -300,29 +347,31 @@ static int check_destroy_cq(struct ibv_cq *cq)
 
 /* --- queue pairs and shared receive queues ----------------------------------- */
 
-static struct ibv_qp *check_new_qp(struct ibv_context *ctx, struct ibv_qp *qp)
+static struct ibv_qp *check_new_qp(struct ibv_context *ctx, struct ibv_qp *qp,
+				   struct ibv_pd *pd)
 {
 	if (!qp)
 		return NULL;
-	cairn_work_open_qp(to_cqp(qp), ctx);
+	cairn_work_open_qp(to_cqp(qp), ctx, pd);
 	check_open(ctx, "queue pair", qp);
 	return qp;
 }
 
 static struct ibv_qp *check_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
-	return check_new_qp(pd->context, check_real.create_qp(pd, attr));
+	return check_new_qp(pd->context, check_real.create_qp(pd, attr), pd);
 }
 
 static struct ibv_qp *check_create_qp_ex(struct ibv_context *ctx,
 					 struct ibv_qp_init_attr_ex *attr)
 {
-	return check_new_qp(ctx, check_real.create_qp_ex(ctx, attr));
+	return check_new_qp(ctx, check_real.create_qp_ex(ctx, attr),
+			    attr->comp_mask & IBV_QP_INIT_ATTR_PD ? attr->pd : NULL);
 }
 
 static struct ibv_qp *check_open_qp(struct ibv_context *ctx, struct ibv_qp_open_attr *attr)
 {
-	return check_new_qp(ctx, check_real.open_qp(ctx, attr));
+	return check_new_qp(ctx, check_real.open_qp(ctx, attr), NULL);
 }
 
 /* The attributes of IBTA 11.2.5.2 that a transition must have, for the types it lists. */
@@ -410,6 +459,10 @@ static int check_destroy_qp(struct ibv_qp *qp)
 {
 	struct cairn_object *object = check_take(qp);
 
+	cairn_check_lock();
+	if (cairn_report_strict())
+		cairn_work_check_unpolled(qp);
+	cairn_check_unlock();
 	return check_return(object, check_real.destroy_qp(qp));
 }
 
@@ -420,6 +473,10 @@ static bool check_alive(const struct ibv_qp *qp)
 	bool alive;
 
 	cairn_check_lock();
+	if (check_pid != getpid())
+		cairn_report_write(CAIRN_REPORT_FORK_CHILD, &report,
+				   "a request is posted to QP %u, which a process opened of which this one was forked",
+				   qp->qp_num);
 	alive = cairn_object_known(qp);
 	if (!alive)
 		cairn_report_write(CAIRN_REPORT_USE_AFTER_DESTROY, &report,
@@ -438,7 +495,9 @@ static int check_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
 		*bad_wr = wr;
 		return EINVAL;
 	}
+	cairn_work_enter(&to_cqp(qp)->sq);
 	err = check_real.post_send(qp, wr, bad_wr);
+	cairn_work_leave(&to_cqp(qp)->sq);
 	if (err)
 		cairn_work_refused(to_cqp(qp), err);
 	return err;
@@ -447,10 +506,16 @@ static int check_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
 static int check_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
 			   struct ibv_recv_wr **bad_wr)
 {
-	if (check_alive(qp))
-		return check_real.post_recv(qp, wr, bad_wr);
-	*bad_wr = wr;
-	return EINVAL;
+	int err;
+
+	if (!check_alive(qp)) {
+		*bad_wr = wr;
+		return EINVAL;
+	}
+	cairn_work_enter(&to_cqp(qp)->rq.queue);
+	err = check_real.post_recv(qp, wr, bad_wr);
+	cairn_work_leave(&to_cqp(qp)->rq.queue);
+	return err;
 }
 
 static struct ibv_srq *check_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
@@ -505,6 +570,7 @@ void cairn_check_overlay(struct verbs_context_ops *ops)
 	ops->free_context = check_free_context;
 	ops->modify_qp = check_modify_qp;
 	ops->open_qp = check_open_qp;
+	ops->poll_cq = check_poll_cq;
 	ops->post_recv = check_post_recv;
 	ops->post_send = check_post_send;
 	ops->reg_dm_mr = check_reg_dm_mr;

@@ -18,5 +18,7 @@ void cairn_check_overlay(struct verbs_context_ops *ops);
 
 void cairn_check_lock(void);
 void cairn_check_unlock(void);
+/* Return: whether this thread has it. */
+bool cairn_check_locked(void);
 
 #endif /* CAIRN_CHECK_H */

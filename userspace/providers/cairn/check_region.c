@@ -135,3 +135,19 @@ void cairn_region_check(const struct cairn_region_use *use,
 				   "%s writes into the region of key 0x%x, which was registered without IBV_ACCESS_LOCAL_WRITE",
 				   use->what, sge->lkey);
 }
+
+int cairn_region_access(const struct ibv_context *ctx, uint32_t key)
+{
+	const struct region *region = region_find(ctx, key);
+
+	return region && !region->ended ? region->access : 0;
+}
+
+bool cairn_region_any(void)
+{
+	for (size_t i = 0; i < REGION_BUCKETS; i++)
+		for (const struct region *region = regions[i]; region; region = region->next)
+			if (!region->ended)
+				return true;
+	return false;
+}

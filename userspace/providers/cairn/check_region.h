@@ -4,6 +4,7 @@
 #define CAIRN_CHECK_REGION_H
 
 #include <infiniband/verbs.h>
+#include <stdbool.h>
 
 #include "check_trace.h"
 
@@ -21,6 +22,11 @@ struct cairn_region_use {
 	const char *what;		/* "a SEND" */
 	int needs;			/* enum ibv_access_flags */
 };
+
+/* Return: the access flags of the region of @key, 0 without one. Under the lock. */
+int cairn_region_access(const struct ibv_context *ctx, uint32_t key);
+/* Return: whether there are regions that have not ended, in any context. */
+bool cairn_region_any(void);
 
 /* Reports what is wrong with the key of @sge. */
 void cairn_region_check(const struct cairn_region_use *use,

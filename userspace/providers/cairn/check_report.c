@@ -28,6 +28,14 @@ static const char *const report_names[CAIRN_REPORT_CODES] = {
 	[CAIRN_REPORT_USE_AFTER_DESTROY] = "use-after-destroy",
 	[CAIRN_REPORT_MODIFY_ATTRIBUTES] = "modify-attributes",
 	[CAIRN_REPORT_LEAK] = "leak",
+	[CAIRN_REPORT_BUFFER_UNMAPPED] = "buffer-unmapped",
+	[CAIRN_REPORT_RECEIVE_BUFFER_USED] = "receive-buffer-used",
+	[CAIRN_REPORT_RECEIVE_LATE] = "receive-late",
+	[CAIRN_REPORT_POLL_ENDLESS] = "poll-endless",
+	[CAIRN_REPORT_THREADS_OVERLAP] = "threads-overlap",
+	[CAIRN_REPORT_FORK_UNPROTECTED] = "fork-unprotected",
+	[CAIRN_REPORT_FORK_CHILD] = "fork-child",
+	[CAIRN_REPORT_COMPLETIONS_UNPOLLED] = "completions-unpolled",
 };
 
 /* Under the lock of check.h. */
@@ -36,6 +44,7 @@ static struct {
 	FILE *out;
 	bool abort;
 	bool strict;
+	bool pages;
 	uint64_t place[REPORT_PLACES];
 	size_t places;
 } report_state;
@@ -43,6 +52,27 @@ static struct {
 bool cairn_report_strict(void)
 {
 	return report_state.strict;
+}
+
+bool cairn_report_pages(void)
+{
+	return report_state.pages;
+}
+
+/* Takes the words after commas from the end of @mode. */
+static void report_read_options(char *mode)
+{
+	char *comma;
+
+	while ((comma = strrchr(mode, ','))) {
+		if (!strcmp(comma, ",strict"))
+			report_state.strict = true;
+		else if (!strcmp(comma, ",pages"))
+			report_state.pages = true;
+		else
+			return;
+		*comma = '\0';
+	}
 }
 
 static void report_open(const char *path)
@@ -61,7 +91,7 @@ static void report_open(const char *path)
 bool cairn_report_begin(void)
 {
 	const char *text = secure_getenv("CAIRN_CHECK");
-	char mode[4096], *comma;
+	char mode[4096];
 
 	if (!text || !*text)
 		return false;
@@ -73,17 +103,13 @@ bool cairn_report_begin(void)
 	memset(&report_state, 0, sizeof(report_state));
 	report_state.out = stderr;
 	strcpy(report_state.mode, mode);
-	comma = strrchr(mode, ',');
-	if (comma && !strcmp(comma, ",strict")) {
-		*comma = '\0';
-		report_state.strict = true;
-	}
+	report_read_options(mode);
 	if (!strncmp(mode, "log:", 4))
 		report_open(mode + 4);
 	else if (!strcmp(mode, "abort"))
 		report_state.abort = true;
 	else if (strcmp(mode, "report"))
-		fprintf(stderr, "cairn-check: CAIRN_CHECK=%s is not understood: report, abort or log:FILE, and after it ,strict\n",
+		fprintf(stderr, "cairn-check: CAIRN_CHECK=%s is not understood: report, abort or log:FILE, and after it ,strict or ,pages\n",
 			text);
 	return true;
 }

@@ -24,12 +24,20 @@ enum cairn_report_code {
 	CAIRN_REPORT_USE_AFTER_DESTROY,
 	CAIRN_REPORT_MODIFY_ATTRIBUTES,
 	CAIRN_REPORT_LEAK,
+	CAIRN_REPORT_BUFFER_UNMAPPED,
+	CAIRN_REPORT_RECEIVE_BUFFER_USED,
+	CAIRN_REPORT_RECEIVE_LATE,
+	CAIRN_REPORT_POLL_ENDLESS,
+	CAIRN_REPORT_THREADS_OVERLAP,
+	CAIRN_REPORT_FORK_UNPROTECTED,
+	CAIRN_REPORT_FORK_CHILD,
+	CAIRN_REPORT_COMPLETIONS_UNPOLLED,
 	CAIRN_REPORT_CODES
 };
 
 /*
- * Reads CAIRN_CHECK: report, abort or log:FILE, and after a comma: strict. A value that is
- * not understood, and a file that cannot be written, is said on stderr; then reports go
+ * Reads CAIRN_CHECK: report, abort or log:FILE, and after commas: strict, pages. A value that
+ * is not understood, and a file that cannot be written, is said on stderr; then reports go
  * there.
  *
  * Return: whether it is set. Programs with more rights than the user are not checked.
@@ -37,6 +45,8 @@ enum cairn_report_code {
 bool cairn_report_begin(void);
 /* Return: whether misuse is reported, too, that many programs commit on purpose. */
 bool cairn_report_strict(void);
+/* Return: whether the program cannot touch the pages of receives, see check_buffer.h. */
+bool cairn_report_pages(void);
 
 /* The other end of the mistake, and whether this one is shown. */
 struct cairn_report {

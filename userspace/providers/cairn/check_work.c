@@ -5,10 +5,11 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <sys/uio.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "check.h"
+#include "check_buffer.h"
 #include "check_region.h"
 #include "check_report.h"
 #include "check_work.h"
@@ -19,22 +20,17 @@
 #define WORK_BUCKETS	1024
 #define WORK_GRAVES	4096		/* destroyed QPs that are remembered */
 #define WORK_SGES	8		/* of a request that are remembered */
-#define WORK_SUMS	8		/* parts of a buffer whose sums are compared */
-#define WORK_SAMPLE	(64u << 10)	/* bytes of a buffer that are compared */
-
-struct work_buffer {
-	struct ibv_sge sge;
-	bool summed;
-	uint64_t sum[WORK_SUMS];
-};
+#define WORK_IDLE_POLLS	100000		/* of an empty queue, then it is looked at */
 
 struct work_request {
 	uint64_t wr_id;
 	const char *what;
 	bool signaled;
+	bool writes;		/* the device writes into its buffers */
+	bool shared;		/* ... and other requests do so, too */
 	uint8_t owed;		/* completions that are to come */
 	uint8_t buffers;
-	struct work_buffer buffer[WORK_SGES];
+	struct cairn_buffer buffer[WORK_SGES];
 	struct cairn_trace posted;
 };
 
@@ -50,7 +46,14 @@ struct cairn_work {
 	uint32_t size;
 	uint32_t first;
 	uint32_t count;
+	int inside;		/* thread in a call of a CQ for one thread; 0: none */
+	int *turn;		/* where that thread is noted; NULL: any may call */
+	bool failed;		/* a completion had an error */
+	/* receives */
+	uint32_t starved;	/* of the device, as reported */
+	struct cairn_trace last;	/* where the last one was posted */
 	/* CQ */
+	uint32_t idle;		/* polls of one thread in a row that found nothing */
 	uint32_t owed;		/* signaled sends that were posted and not polled */
 	uint32_t events;
 	bool drained;		/* a poll found nothing, since the last event */
@@ -118,9 +121,10 @@ static void work_add(struct cairn_work *work)
 	work->queue->check = work;
 }
 
-static void work_open_queue_of(struct cairn_qp *qp, struct ibv_context *ctx,
+static void work_open_queue_of(struct cairn_qp *qp, struct ibv_pd *pd,
 			       struct cairn_queue *queue)
 {
+	struct cairn_td *td = pd ? to_cpd(pd)->td : NULL;
 	struct cairn_work *work;
 
 	if (!queue->ring.units)
@@ -129,16 +133,19 @@ static void work_open_queue_of(struct cairn_qp *qp, struct ibv_context *ctx,
 	if (!work)
 		return;
 	work->qp = qp;
-	work->ctx = ctx;
+	work->ctx = qp->vqp.qp.context;
 	work->pd = qp->pd;
+	work->turn = td ? &td->inside : NULL;
 	work->receives = queue == &qp->rq.queue;
 	work_add(work);
 }
 
-void cairn_work_open_qp(struct cairn_qp *qp, struct ibv_context *ctx)
+void cairn_work_open_qp(struct cairn_qp *qp, struct ibv_context *ctx, struct ibv_pd *pd)
 {
-	work_open_queue_of(qp, ctx, &qp->sq);
-	work_open_queue_of(qp, ctx, &qp->rq.queue);
+	/* the library sets it after the call */
+	qp->vqp.qp.context = ctx;
+	work_open_queue_of(qp, pd, &qp->sq);
+	work_open_queue_of(qp, pd, &qp->rq.queue);
 	/* the rule would hide from the checks what a NIC reads later */
 	qp->inline_threshold = 0;
 }
@@ -162,6 +169,7 @@ void cairn_work_open_cq(struct cairn_cq *cq, struct ibv_context *ctx)
 	if (!work)
 		return;
 	work->ctx = ctx;
+	work->turn = cq->single_threaded ? &work->inside : NULL;
 	work_add(work);
 	cq->watch |= CAIRN_CQ_CHECKED;
 }
@@ -176,12 +184,19 @@ static struct work_request *work_at(const struct cairn_work *work, uint32_t i)
 	return &work->request[(work->first + i) % work->size];
 }
 
+static void work_open_pages(struct work_request *request)
+{
+	for (uint8_t i = 0; i < request->buffers; i++)
+		cairn_buffer_open(&request->buffer[i]);
+}
+
 /* The oldest request ends. */
 static void work_pop(struct cairn_work *work)
 {
 	struct work_request *request = work_at(work, 0);
 	struct cairn_work *cq = NULL;
 
+	work_open_pages(request);
 	if (!work->receives && request->signaled)
 		cq = work_of_cq(work->qp->vqp.qp.send_cq);
 	if (cq && cq->owed)
@@ -196,11 +211,19 @@ static void work_empty(struct cairn_work *work)
 		work_pop(work);
 }
 
+static void work_restart(struct cairn_work *work)
+{
+	if (!work)
+		return;
+	work_empty(work);
+	work->failed = false;
+}
+
 void cairn_work_reset_qp(struct cairn_qp *qp)
 {
 	cairn_check_lock();
-	work_empty(qp->sq.check);
-	work_empty(qp->rq.queue.check);
+	work_restart(qp->sq.check);
+	work_restart(qp->rq.queue.check);
 	cairn_check_unlock();
 }
 
@@ -247,29 +270,6 @@ static void work_read_ring(const struct cairn_ring *ring, uint32_t index,
 	memcpy((uint8_t *)to + head, ring->units, bytes - head);
 }
 
-/*
- * The program may have unmapped the memory or may be about to, so it is read by a
- * system call, which fails where a load would crash.
- *
- * Return: whether there are sums.
- */
-static bool work_sum(const struct work_buffer *buffer, uint64_t sum[WORK_SUMS])
-{
-	static uint8_t sample[WORK_SAMPLE];	/* under the lock of check.h */
-	size_t bytes = buffer->sge.length < WORK_SAMPLE ? buffer->sge.length : WORK_SAMPLE;
-	struct iovec to = { sample, bytes };
-	struct iovec from = { (void *)(uintptr_t)buffer->sge.addr, bytes };
-
-	if (process_vm_readv(getpid(), &to, 1, &from, 1, 0) != (ssize_t)bytes)
-		return false;
-	for (size_t i = 0; i < WORK_SUMS; i++) {
-		sum[i] = 0xcbf29ce484222325;
-		for (size_t at = bytes * i / WORK_SUMS; at < bytes * (i + 1) / WORK_SUMS; at++)
-			sum[i] = (sum[i] ^ sample[at]) * 0x100000001b3;
-	}
-	return true;
-}
-
 /* A key of device memory or a dma-buf, or of a zero based region, names no address. */
 static bool work_is_memory(const struct cairn_work *work, const struct ibv_sge *sge)
 {
@@ -309,15 +309,68 @@ static struct work_request *work_push(struct cairn_work *work)
 	return request;
 }
 
+static bool work_sges_overlap(const struct ibv_sge *one, const struct ibv_sge *other)
+{
+	return one->addr < other->addr + other->length &&
+	       other->addr < one->addr + one->length;
+}
+
+static bool work_requests_overlap(const struct work_request *one,
+				  const struct work_request *other)
+{
+	for (uint8_t i = 0; i < one->buffers; i++)
+		for (uint8_t j = 0; j < other->buffers; j++)
+			if (work_sges_overlap(&one->buffer[i].sge, &other->buffer[j].sge))
+				return true;
+	return false;
+}
+
+/* Several requests into the same memory are not told apart by its bytes. */
+static void work_find_shared(const struct cairn_work *work, struct work_request *request)
+{
+	for (uint32_t i = 0; i < work->count; i++) {
+		struct work_request *other = work_at(work, i);
+
+		if (other == request || !other->writes || !work_requests_overlap(request, other))
+			continue;
+		other->shared = true;
+		request->shared = true;
+	}
+}
+
+static void work_find_all_shared(struct work_request *request)
+{
+	for (size_t i = 0; i < WORK_BUCKETS; i++)
+		for (struct cairn_work *work = works[i]; work; work = work->next)
+			work_find_shared(work, request);
+}
+
+/* Sends are compared at the completion, and the part of receives that is not used. */
+static void work_watch_buffer(struct cairn_work *work, struct work_request *request,
+			      struct cairn_buffer *buffer)
+{
+	int access = cairn_region_access(work->ctx, buffer->sge.lkey);
+
+	/* a peer, or another region of the same memory, may write there at any time */
+	if (request->writes && (!work->receives || access & IBV_ACCESS_REMOTE_WRITE))
+		return;
+	if (!work_is_memory(work, &buffer->sge))
+		return;
+	cairn_buffer_sum(buffer);
+	if (request->writes && cairn_report_pages() && !(access & IBV_ACCESS_ON_DEMAND))
+		cairn_buffer_close(buffer, &request->posted, request->wr_id);
+}
+
 static void work_add_buffers(struct cairn_work *work, struct work_request *request,
-			     const struct ibv_sge *sges, size_t num_sge, int needs)
+			     const struct ibv_sge *sges, size_t num_sge)
 {
 	struct cairn_region_use use = {
-		.ctx = work->ctx, .pd = work->pd, .what = request->what, .needs = needs,
+		.ctx = work->ctx, .pd = work->pd, .what = request->what,
+		.needs = request->writes ? IBV_ACCESS_LOCAL_WRITE : 0,
 	};
 
 	for (size_t i = 0; i < num_sge; i++) {
-		struct work_buffer *buffer = &request->buffer[request->buffers];
+		struct cairn_buffer *buffer = &request->buffer[request->buffers];
 
 		if (!sges[i].length)
 			continue;
@@ -326,9 +379,10 @@ static void work_add_buffers(struct cairn_work *work, struct work_request *reque
 			continue;
 		request->buffers++;
 		buffer->sge = sges[i];
-		buffer->summed = !needs && work_is_memory(work, &sges[i]) &&
-				 work_sum(buffer, buffer->sum);
+		work_watch_buffer(work, request, buffer);
 	}
+	if (request->writes)
+		work_find_all_shared(request);
 }
 
 static void work_check_atomic(const struct cairn_send_wqe *wqe)
@@ -390,13 +444,20 @@ static size_t work_sges_of(const struct cairn_qp *qp, uint32_t index,
 	return wqe->num_sge;
 }
 
+/* Something is posted that may complete there. */
+static void work_busy(struct ibv_cq *cq)
+{
+	struct cairn_work *work = work_of_cq(cq);
+
+	if (work)
+		work->idle = 0;
+}
+
 static void work_send(struct cairn_work *work, uint32_t index,
 		      const struct cairn_send_wqe *wqe)
 {
 	struct ibv_sge sges[WORK_SGES];
 	size_t num_sge = work_sges_of(work->qp, index, wqe, sges);
-	bool writes = wqe->opcode == CAIRN_WQE_READ || wqe->opcode == CAIRN_WQE_CAS ||
-		      wqe->opcode == CAIRN_WQE_FAA;
 	struct work_request *request;
 
 	work_check_room(work);
@@ -404,13 +465,15 @@ static void work_send(struct cairn_work *work, uint32_t index,
 	request->wr_id = wqe->wr_id;
 	request->what = work_names[wqe->opcode];
 	request->signaled = wqe->flags & CAIRN_WQE_SIGNALED;
+	request->writes = wqe->opcode == CAIRN_WQE_READ || wqe->opcode == CAIRN_WQE_CAS ||
+			  wqe->opcode == CAIRN_WQE_FAA;
 	request->owed = wqe->flags & CAIRN_WQE_EARLY ? 2 : 1;
 	if (request->signaled)
 		work_check_cq(work);
 	if (wqe->opcode == CAIRN_WQE_CAS || wqe->opcode == CAIRN_WQE_FAA)
 		work_check_atomic(wqe);
-	work_add_buffers(work, request, sges, num_sge,
-			 writes ? IBV_ACCESS_LOCAL_WRITE : 0);
+	work_add_buffers(work, request, sges, num_sge);
+	work_busy(work->qp->vqp.qp.send_cq);
 }
 
 void cairn_work_sent(struct cairn_qp *qp, uint32_t start)
@@ -423,22 +486,6 @@ void cairn_work_sent(struct cairn_qp *qp, uint32_t start)
 		work_send(qp->sq.check, i, wqe);
 	}
 	cairn_check_unlock();
-}
-
-static bool work_sges_overlap(const struct ibv_sge *one, const struct ibv_sge *other)
-{
-	return one->addr < other->addr + other->length &&
-	       other->addr < one->addr + one->length;
-}
-
-static bool work_requests_overlap(const struct work_request *one,
-				  const struct work_request *other)
-{
-	for (uint8_t i = 0; i < one->buffers; i++)
-		for (uint8_t j = 0; j < other->buffers; j++)
-			if (work_sges_overlap(&one->buffer[i].sge, &other->buffer[j].sge))
-				return true;
-	return false;
 }
 
 static void work_check_overlap(const struct cairn_work *work,
@@ -460,6 +507,26 @@ static void work_check_overlap(const struct cairn_work *work,
 	}
 }
 
+/* The device found the queue empty when a message came. */
+static void work_check_late(struct cairn_work *work)
+{
+	uint32_t starved = cairn_ring_load(&work->queue->ring.dev->starved);
+	uint32_t times = starved - work->starved;
+	struct cairn_report report = {
+		.first = &work->last, .first_title = "the receive before it posted at:",
+		.here = true,
+	};
+
+	work->starved = starved;
+	if (!times || (work->qp && work->qp->vqp.qp.state == IBV_QPS_INIT))
+		return;
+	if (!work->last.depth)
+		report.first = NULL;
+	cairn_report_write(CAIRN_REPORT_RECEIVE_LATE, &report,
+			   "a receive is posted to %s, which was empty when a message came, %u times since the last one was posted",
+			   work->qp ? "a receive queue" : "a shared receive queue", times);
+}
+
 void cairn_work_received(struct cairn_rq *rq, uint32_t start)
 {
 	const struct cairn_ring *ring = &rq->queue.ring;
@@ -467,6 +534,7 @@ void cairn_work_received(struct cairn_rq *rq, uint32_t start)
 	struct ibv_sge sges[WORK_SGES];
 
 	cairn_check_lock();
+	work_check_late(work);
 	for (uint32_t i = start; i != ring->index; i += ring->stride) {
 		const struct cairn_recv_wqe *wqe = cairn_ring_unit(ring, i);
 		size_t num_sge = wqe->num_sge < WORK_SGES ? wqe->num_sge : WORK_SGES;
@@ -475,12 +543,16 @@ void cairn_work_received(struct cairn_rq *rq, uint32_t start)
 		request->wr_id = wqe->wr_id;
 		request->what = "a receive";
 		request->signaled = true;
+		request->writes = true;
 		request->owed = 1;
+		work->last = request->posted;
 		work_read_ring(ring, i, CAIRN_RECV_SGE_OFFSET, sges, num_sge * sizeof(*sges));
-		work_add_buffers(work, request, sges, num_sge, IBV_ACCESS_LOCAL_WRITE);
+		work_add_buffers(work, request, sges, num_sge);
 		if (cairn_report_strict())
 			work_check_overlap(work, request);
 	}
+	if (work->qp)
+		work_busy(work->qp->vqp.qp.recv_cq);
 	cairn_check_unlock();
 }
 
@@ -495,27 +567,33 @@ void cairn_work_refused(struct cairn_qp *qp, int err)
 	cairn_check_unlock();
 }
 
-static void work_verify(const struct work_request *request)
+/* @message: bytes of a receive's buffers that the device has written. */
+static void work_verify(const struct work_request *request, size_t message)
 {
 	struct cairn_report report = {
 		.first = &request->posted, .first_title = "posted at:", .here = true,
 	};
+	enum cairn_report_code code = request->writes ? CAIRN_REPORT_RECEIVE_BUFFER_USED :
+							CAIRN_REPORT_SEND_BUFFER_CHANGED;
 
 	for (uint8_t i = 0; i < request->buffers; i++) {
-		const struct work_buffer *buffer = &request->buffer[i];
-		uint64_t now[WORK_SUMS];
-		size_t part = 0;
+		const struct cairn_buffer *buffer = &request->buffer[i];
+		int part = cairn_buffer_compare(buffer, message);
 
-		if (!buffer->summed || !work_sum(buffer, now))
+		message -= message < buffer->sge.length ? message : buffer->sge.length;
+		if (!part)
 			continue;
-		while (part < WORK_SUMS && now[part] == buffer->sum[part])
-			part++;
-		if (part == WORK_SUMS)
-			continue;
-		cairn_report_write(CAIRN_REPORT_SEND_BUFFER_CHANGED, &report,
-				   "the buffer of %s (wr_id 0x%" PRIx64 ", %u bytes at 0x%" PRIx64 ") changed between its post and its completion, in part %zu of %d",
-				   request->what, request->wr_id, buffer->sge.length,
-				   buffer->sge.addr, part + 1, WORK_SUMS);
+		if (part < 0)
+			cairn_report_write(CAIRN_REPORT_BUFFER_UNMAPPED, &report,
+					   "the buffer of %s (wr_id 0x%" PRIx64 ", %u bytes at 0x%" PRIx64 ") was unmapped between its post and its completion",
+					   request->what, request->wr_id, buffer->sge.length,
+					   buffer->sge.addr);
+		else
+			cairn_report_write(code, &report,
+					   "the buffer of %s (wr_id 0x%" PRIx64 ", %u bytes at 0x%" PRIx64 ") changed between its post and its completion, in part %d of %d%s",
+					   request->what, request->wr_id, buffer->sge.length,
+					   buffer->sge.addr, part, CAIRN_BUFFER_SUMS,
+					   request->writes ? ", behind the message" : "");
 		return;
 	}
 }
@@ -532,11 +610,12 @@ static void work_complete_send(struct cairn_work *work, const struct cairn_cqe *
 		if (request->wr_id == cqe->wr_id && (request->signaled || failed))
 			break;
 	}
+	work->failed |= failed;
 	if (n == work->count || (!failed && --request->owed))
 		return;
 	for (uint32_t i = 0; i <= n; i++) {
 		if (!failed)
-			work_verify(work_at(work, 0));
+			work_verify(work_at(work, 0), 0);
 		work_pop(work);
 	}
 }
@@ -544,15 +623,49 @@ static void work_complete_send(struct cairn_work *work, const struct cairn_cqe *
 /* Receives of a shared queue complete in any order. */
 static void work_complete_receive(struct cairn_work *work, const struct cairn_cqe *cqe)
 {
+	struct work_request *request;
 	uint32_t n = 0;
 
+	work->failed |= cqe->status != CAIRN_CQE_SUCCESS;
 	while (n < work->count && work_at(work, n)->wr_id != cqe->wr_id)
 		n++;
 	if (n == work->count)
 		return;
+	request = work_at(work, n);
+	work_open_pages(request);
+	if (cqe->status == CAIRN_CQE_SUCCESS && !request->shared)
+		work_verify(request, cqe->opcode == CAIRN_CQE_RECV ? cqe->byte_len : 0);
 	for (; n > 0; n--)
 		*work_at(work, n) = *work_at(work, n - 1);
 	work_pop(work);
+}
+
+void cairn_work_enter(struct cairn_queue *queue)
+{
+	struct cairn_work *work = queue->check;
+	int none = 0, self = (int)syscall(SYS_gettid);
+	struct cairn_report report = { .here = true };
+
+	if (!work || !work->turn ||
+	    __atomic_compare_exchange_n(work->turn, &none, self, false, __ATOMIC_ACQ_REL,
+					__ATOMIC_ACQUIRE) || none == self)
+		return;
+	cairn_check_lock();
+	cairn_report_write(CAIRN_REPORT_THREADS_OVERLAP, &report,
+			   "thread %d uses %s while thread %d is in a call for it: they were created for one thread at a time",
+			   self, work->turn == &work->inside ? "a CQ" :
+			   "objects of a thread domain", none);
+	cairn_check_unlock();
+}
+
+void cairn_work_leave(struct cairn_queue *queue)
+{
+	struct cairn_work *work = queue->check;
+	int self = (int)syscall(SYS_gettid);
+
+	if (work && work->turn)
+		__atomic_compare_exchange_n(work->turn, &self, 0, false, __ATOMIC_ACQ_REL,
+					    __ATOMIC_RELAXED);
 }
 
 static struct cairn_work *work_of_qp(const struct cairn_cq *cq, uint32_t qpn)
@@ -570,7 +683,9 @@ void cairn_work_polled(struct cairn_cq *cq, const struct cairn_cqe *cqe)
 	struct cairn_work *work;
 	struct cairn_qp *qp;
 
+	cairn_work_enter(&cq->queue);
 	cairn_check_lock();
+	cq->queue.check->idle = 0;
 	work = work_of_qp(cq, cqe->qpn);
 	if (work) {
 		qp = work->qp;
@@ -586,14 +701,7 @@ void cairn_work_polled(struct cairn_cq *cq, const struct cairn_cqe *cqe)
 	else if (work)
 		work_complete_send(work, cqe);
 	cairn_check_unlock();
-}
-
-void cairn_work_looked(struct cairn_cq *cq, bool drained)
-{
-	struct cairn_work *work = cq->queue.check;
-
-	work->armed_late = false;
-	work->drained |= drained;
+	cairn_work_leave(&cq->queue);
 }
 
 /* Whether completions may come that were posted for already. */
@@ -615,6 +723,80 @@ static bool work_cq_waits(const struct cairn_cq *cq)
 			if (work_may_complete(work, &cq->vcq.cq))
 				return true;
 	return false;
+}
+
+/* Sends of @work that are done, and will have no completion there. */
+static bool work_is_silent(const struct cairn_work *work, const struct ibv_cq *cq)
+{
+	const struct cairn_ring *ring = &work->queue->ring;
+
+	return work->qp && !work->receives && work->qp->vqp.qp.send_cq == cq && work->count &&
+	       cairn_ring_load(&ring->dev->index) == cairn_ring_load(&ring->host->index);
+}
+
+static bool work_has_failed(const struct cairn_work *work, const struct ibv_cq *cq)
+{
+	return work->qp && work->failed && !work->count &&
+	       cq == (work->receives ? work->qp->vqp.qp.recv_cq : work->qp->vqp.qp.send_cq);
+}
+
+/* Sends without a completion of their own that are not done yet: they may fail. */
+static bool work_is_running(const struct cairn_work *work, const struct ibv_cq *cq)
+{
+	return work->qp && !work->receives && work->qp->vqp.qp.send_cq == cq && work->count &&
+	       !work_is_silent(work, cq);
+}
+
+static const struct cairn_work *work_find(bool (*fits)(const struct cairn_work *work,
+						      const struct ibv_cq *cq),
+					  const struct cairn_cq *cq)
+{
+	for (size_t i = 0; i < WORK_BUCKETS; i++)
+		for (const struct cairn_work *work = works[i]; work; work = work->next)
+			if (fits(work, &cq->vcq.cq))
+				return work;
+	return NULL;
+}
+
+/* Nothing came for long. Can anything come? */
+static void work_check_idle(const struct cairn_cq *cq)
+{
+	const struct cairn_work *silent = work_find(work_is_silent, cq);
+	const struct cairn_work *failed = work_find(work_has_failed, cq);
+	struct cairn_report report = { .here = true };
+
+	if (work_cq_waits(cq) || work_find(work_is_running, cq))
+		return;
+	if (silent) {
+		report.first = &work_at(silent, silent->count - 1)->posted;
+		report.first_title = "the last of them posted at:";
+		cairn_report_write(CAIRN_REPORT_POLL_ENDLESS, &report,
+				   "an empty CQ was polled %u times in a row, and no completion will come: %u sends of QP %u are done, without IBV_SEND_SIGNALED",
+				   WORK_IDLE_POLLS, silent->count, silent->qp->vqp.qp.qp_num);
+	} else if (failed) {
+		cairn_report_write(CAIRN_REPORT_POLL_ENDLESS, &report,
+				   "an empty CQ was polled %u times in a row, and no completion will come: QP %u has failed, and its completions were polled",
+				   WORK_IDLE_POLLS, failed->qp->vqp.qp.qp_num);
+	}
+}
+
+void cairn_work_looked(struct cairn_cq *cq, bool drained)
+{
+	/* a thread that looks at several queues waits for none of them alone */
+	static __thread const struct cairn_work *before;
+	struct cairn_work *work = cq->queue.check;
+
+	work->armed_late = false;
+	work->drained |= drained;
+	if (before != work)
+		work->idle = 0;
+	before = work;
+	if (!drained || ++work->idle < WORK_IDLE_POLLS)
+		return;
+	work->idle = 0;
+	cairn_check_lock();
+	work_check_idle(cq);
+	cairn_check_unlock();
 }
 
 /* Completions that come between the last poll and the arming raise no event on a NIC. */
@@ -679,4 +861,32 @@ void cairn_work_check_region(const struct ibv_mr *mr)
 		for (struct cairn_work *work = works[i]; work; work = work->next)
 			if (work->ctx == mr->context && work_runs(work))
 				work_check_region(work, mr);
+}
+
+static uint32_t work_count_unpolled(const struct cairn_cq *cq, uint32_t qpn)
+{
+	const struct cairn_ring *ring = &cq->queue.ring;
+	uint32_t end = __atomic_load_n(&ring->dev->index, __ATOMIC_ACQUIRE), n = 0;
+
+	for (uint32_t i = ring->index; i != end; i++) {
+		const struct cairn_cqe *cqe = cairn_ring_unit(ring, i);
+
+		n += cqe->qpn == qpn && cqe->status == CAIRN_CQE_SUCCESS;
+	}
+	return n;
+}
+
+void cairn_work_check_unpolled(const struct ibv_qp *qp)
+{
+	struct cairn_report report = { .here = true };
+	uint32_t n = 0;
+
+	if (qp->send_cq)
+		n = work_count_unpolled(to_ccq(qp->send_cq), qp->qp_num);
+	if (qp->recv_cq && qp->recv_cq != qp->send_cq)
+		n += work_count_unpolled(to_ccq(qp->recv_cq), qp->qp_num);
+	if (n)
+		cairn_report_write(CAIRN_REPORT_COMPLETIONS_UNPOLLED, &report,
+				   "QP %u is destroyed with %u completions that were not polled",
+				   qp->qp_num, n);
 }

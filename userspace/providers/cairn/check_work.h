@@ -11,7 +11,7 @@
 #include "srq.h"
 
 /* A queue is checked from here on. Without memory it is not. */
-void cairn_work_open_qp(struct cairn_qp *qp, struct ibv_context *ctx);
+void cairn_work_open_qp(struct cairn_qp *qp, struct ibv_context *ctx, struct ibv_pd *pd);
 void cairn_work_open_srq(struct cairn_srq *srq, struct ibv_pd *pd);
 void cairn_work_open_cq(struct cairn_cq *cq, struct ibv_context *ctx);
 /* The queues of a QP that was reset are empty. */
@@ -31,6 +31,13 @@ void cairn_work_received(struct cairn_rq *rq, uint32_t start);
 /* A post to @qp failed with @err. */
 void cairn_work_refused(struct cairn_qp *qp, int err);
 
+/*
+ * Around a call of the program: objects of a thread domain, and CQs for one thread, have
+ * one at a time.
+ */
+void cairn_work_enter(struct cairn_queue *queue);
+void cairn_work_leave(struct cairn_queue *queue);
+
 /* The program sees @cqe. */
 void cairn_work_polled(struct cairn_cq *cq, const struct cairn_cqe *cqe);
 /* It polled @cq, to the end if @drained. */
@@ -40,7 +47,9 @@ void cairn_work_notified(struct cairn_cq *cq);
 /* Return: events of @cq that the program has read. */
 uint32_t cairn_work_events(const struct cairn_cq *cq);
 
-/* Reports work that still uses the region with this key. */
+/* Reports work that still uses the region with this key. Under the lock of check.h. */
 void cairn_work_check_region(const struct ibv_mr *mr);
+/* Reports completions of a QP that ends. Under the lock of check.h. */
+void cairn_work_check_unpolled(const struct ibv_qp *qp);
 
 #endif /* CAIRN_CHECK_WORK_H */

@@ -14,6 +14,7 @@
 struct cairn_td {
 	struct ibv_td td;	/* must be first */
 	unsigned int users;	/* parent domains; atomic */
+	int inside;		/* CAIRN_CHECK: a thread in a call for its objects */
 };
 
 struct cairn_pd {
