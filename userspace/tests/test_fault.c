@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "cairndv.h"
 #include "cq.h"
 #include "fake.h"
 #include "fault_rules.h"
@@ -116,6 +117,81 @@ static void each_verb(void)
 	close_qp();
 }
 
+/* The calls whose objects need others, or no object. */
+static void each_other_verb(void)
+{
+	struct ibv_parent_domain_init_attr domain = {};
+	struct ibv_srq_init_attr_ex srq_attr = {};
+	struct ibv_qp_rate_limit_attr rate = {};
+	struct ibv_alloc_dm_attr dm = { .length = 64 };
+	struct ibv_modify_cq_attr moderation = {};
+	struct ibv_xrcd_init_attr xrcd = {};
+	struct ibv_td_init_attr td = {};
+	struct ibv_qp_open_attr open = {};
+	struct ibv_mw_bind bind = {};
+	union ibv_gid gid = {};
+
+	open_with("alloc_dm alloc_null_mr alloc_parent_domain:error=EIO alloc_td create_srq open_qp open_xrcd reg_dm_mr reg_dmabuf_mr attach_mcast bind_mw modify_cq modify_qp_rate_limit modify_srq query_device query_port:error=EIO query_qp query_srq rereg_mr");
+	ktap_ok(!fake.ops.alloc_dm(ctx, &dm) && errno == ENOMEM);
+	ktap_ok(!fake.ops.alloc_null_mr(pd));
+	ktap_ok(!fake.ops.alloc_parent_domain(ctx, &domain) && errno == EIO);
+	ktap_ok(!fake.ops.alloc_td(ctx, &td));
+	ktap_ok(!fake.ops.create_srq_ex(ctx, &srq_attr));
+	ktap_ok(!fake.ops.open_qp(ctx, &open));
+	ktap_ok(!fake.ops.open_xrcd(ctx, &xrcd));
+	ktap_ok(!fake.ops.reg_dm_mr(pd, NULL, 0, 1, 0));
+	ktap_ok(!fake.ops.reg_dmabuf_mr(pd, 0, 1, 0, 0, 0));
+	ktap_eq(fake.ops.attach_mcast(qp, &gid, 0), ENOMEM);
+	ktap_eq(fake.ops.bind_mw(qp, NULL, &bind), ENOMEM);
+	ktap_eq(fake.ops.modify_cq(cq, &moderation), ENOMEM);
+	ktap_eq(fake.ops.modify_qp_rate_limit(qp, &rate), ENOMEM);
+	ktap_eq(fake.ops.modify_srq(NULL, NULL, 0), ENOMEM);
+	ktap_eq(fake.ops.query_device_ex(ctx, NULL, NULL, 0), ENOMEM);
+	ktap_eq(fake.ops.query_port(ctx, 1, NULL), EIO);
+	ktap_eq(fake.ops.query_qp(qp, NULL, 0, NULL), ENOMEM);
+	ktap_eq(fake.ops.query_srq(NULL, NULL), ENOMEM);
+	ktap_eq(fake.ops.rereg_mr(NULL, 0, pd, NULL, 0, 0), ENOMEM);
+	close_qp();
+}
+
+/* The second completion is the last one that is seen. */
+static void cq_overruns(void)
+{
+	struct cairn_cqe cqe = { .opcode = CAIRN_CQE_SEND };
+	struct ibv_wc wc[4];
+
+	open_with("cq_overrun:nth=2");
+	cqe.qpn = qp->qp_num;
+	fake.modify_mask = 0;
+	for (int i = 0; i < 4; i++)
+		fake_complete(fake_cq_ring(cq), &cqe);
+	ktap_eq(fake.ops.poll_cq(cq, 1, wc), 1);
+	ktap_eq(fake.modify_mask, 0);
+	ktap_eq(fake.ops.poll_cq(cq, 4, wc), 1);
+	ktap_eq(wc[0].status, IBV_WC_SUCCESS);
+	ktap_eq(fake.modify_mask, IBV_QP_STATE);
+	ktap_eq(fake.ops.poll_cq(cq, 4, wc), 0);
+	fake_complete(fake_cq_ring(cq), &cqe);
+	ktap_eq(fake.ops.poll_cq(cq, 4, wc), 0);
+	close_qp();
+}
+
+static void persist_fails(void)
+{
+	struct cairndv_persist_answer answers[2] = { { .token = 5 }, { .token = 6 } };
+
+	open_with("persist:nth=2 persist:nth=3,error=ENOSPC");
+	ktap_eq(cairndv_persist_done(ctx, 4, 0), 0);
+	ktap_eq(fake.persist_done[0].status, 0);
+	ktap_eq(cairndv_persist_done_all(ctx, answers, 2, NULL), 0);
+	ktap_eq(fake.persist_done[0].status, EIO);
+	ktap_eq(fake.persist_done[1].status, ENOSPC);
+	ktap_eq(fake.persist_done[1].token, 6);
+	ktap_eq(cairndv_persist_done(ctx, 7, 0), 0);
+	ktap_eq(fake.persist_done[0].status, 0);
+	close_qp();
+}
+
 static void completion_status(void)
 {
 	open_with("send:nth=2,status=RNR_RETRY_EXC_ERR recv:nth=1,status=LOC_LEN_ERR");
@@ -156,7 +232,8 @@ static void wrong_rules(void)
 		"no_verb", "post_send:nth=0", "post_send:nth=-1", "post_send:nth=1x",
 		"post_send:often", "post_send:error=ENOTHING", "post_send:status=FATAL_ERR",
 		"send:error=ENOMEM", "send:status=SUCCESS", "reg_mr:chance=2", "seed=x",
-		"create_qp:nth=99999999999999999999",
+		"create_qp:nth=99999999999999999999", "cq_overrun:status=FATAL_ERR",
+		"persist:status=FATAL_ERR",
 	};
 
 	freopen("/dev/null", "w", stderr);
@@ -183,6 +260,7 @@ static void unset_has_no_faults(void)
 
 static const struct ktap_test tests[] = {
 	KTAP(nth_call), KTAP(every_call), KTAP(chance_by_seed), KTAP(each_verb),
+	KTAP(each_other_verb), KTAP(cq_overruns), KTAP(persist_fails),
 	KTAP(completion_status), KTAP(extended_poll), KTAP(wrong_rules),
 	KTAP(unset_has_no_faults),
 };

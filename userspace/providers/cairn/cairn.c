@@ -175,6 +175,7 @@ static struct verbs_context *cairn_alloc_context(struct ibv_device *ibdev,
 	pthread_mutex_init(&ctx->resize_lock, NULL);
 	if (!profile)
 		cairn_profile_overlay(&ops);
+	ctx->faulty = !err;
 	if (!err)
 		cairn_fault_overlay(&ops);
 	if (cairn_check_wanted())

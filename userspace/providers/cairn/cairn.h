@@ -20,6 +20,7 @@ struct cairn_device {
 struct cairn_context {
 	struct verbs_context vctx;	/* must be first */
 	pid_t pid;			/* process that made the list qinfo */
+	bool faulty;			/* fault.h */
 	size_t page_size;
 	uint32_t max_inline;		/* bytes in one WQE */
 	uint32_t max_sge;

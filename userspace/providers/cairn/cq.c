@@ -22,6 +22,8 @@ VERBS_RESP(cairn_cq_ex_resp, struct ib_uverbs_ex_create_cq_resp,
 	 IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK)
 #define CQ_WC_FLAGS	(IBV_WC_STANDARD_FLAGS | CQ_TIME_FLAGS)
 
+#define CQ_EACH_QP	0xffffffffU	/* cairn_cq_discard.qpn: no number of a QP */
+
 static struct cairn_cq *cq_alloc(void)
 {
 	struct cairn_cq *cq = calloc(1, sizeof(*cq));
@@ -273,7 +275,7 @@ bool cairn_cq_skip(struct cairn_cq *cq)
 			free(discard);
 			continue;
 		}
-		if (discard->qpn == cqe->qpn) {
+		if (discard->qpn == cqe->qpn || discard->qpn == CQ_EACH_QP) {
 			ring->index++;
 			return true;
 		}
@@ -319,6 +321,19 @@ static void cq_discard(struct cairn_cq *cq, uint32_t qpn)
 		cq->discards = discard;
 	}
 	discard->end = cq->queue.ring.dev_index;
+}
+
+/* Without memory the queue goes on. */
+void cairn_cq_overrun(struct cairn_cq *cq)
+{
+	struct cairn_cq_discard *discard = calloc(1, sizeof(*discard));
+
+	if (!discard)
+		return;
+	discard->qpn = CQ_EACH_QP;
+	discard->end = cq->queue.ring.index + INT32_MAX;
+	discard->next = cq->discards;
+	cq->discards = discard;
 }
 
 /*

@@ -83,6 +83,9 @@ void cairn_cq_watch_poll(struct cairn_cq *cq, bool drained);
 /* ... and sees this completion. Return: the status that it sees. */
 enum ibv_wc_status cairn_cq_watch_one(struct cairn_cq *cq, const struct cairn_cqe *cqe);
 
+/* No completion of the queue is seen any more. Locked. */
+void cairn_cq_overrun(struct cairn_cq *cq);
+
 /* The device looks at what was polled or armed. Not locked: it is a system call. */
 void cairn_cq_look(struct cairn_cq *cq);
 

@@ -202,6 +202,150 @@ static int fault_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr,
 	return err;
 }
 
+static struct ibv_dm *fault_alloc_dm(struct ibv_context *ctx, struct ibv_alloc_dm_attr *attr)
+{
+	return fault_fails(CAIRN_RULES_ALLOC_DM) ? NULL : fault_real.alloc_dm(ctx, attr);
+}
+
+static struct ibv_mr *fault_alloc_null_mr(struct ibv_pd *pd)
+{
+	return fault_fails(CAIRN_RULES_ALLOC_NULL_MR) ? NULL : fault_real.alloc_null_mr(pd);
+}
+
+static struct ibv_pd *fault_alloc_parent_domain(struct ibv_context *ctx,
+						struct ibv_parent_domain_init_attr *attr)
+{
+	if (fault_fails(CAIRN_RULES_ALLOC_PARENT_DOMAIN))
+		return NULL;
+	return fault_real.alloc_parent_domain(ctx, attr);
+}
+
+static struct ibv_td *fault_alloc_td(struct ibv_context *ctx, struct ibv_td_init_attr *attr)
+{
+	return fault_fails(CAIRN_RULES_ALLOC_TD) ? NULL : fault_real.alloc_td(ctx, attr);
+}
+
+static struct ibv_srq *fault_create_srq_ex(struct ibv_context *ctx,
+					   struct ibv_srq_init_attr_ex *attr)
+{
+	return fault_fails(CAIRN_RULES_CREATE_SRQ) ? NULL : fault_real.create_srq_ex(ctx, attr);
+}
+
+static struct ibv_qp *fault_open_qp(struct ibv_context *ctx, struct ibv_qp_open_attr *attr)
+{
+	if (fault_fails(CAIRN_RULES_OPEN_QP))
+		return NULL;
+	return fault_new_qp(fault_real.open_qp(ctx, attr));
+}
+
+static struct ibv_xrcd *fault_open_xrcd(struct ibv_context *ctx,
+					 struct ibv_xrcd_init_attr *attr)
+{
+	return fault_fails(CAIRN_RULES_OPEN_XRCD) ? NULL : fault_real.open_xrcd(ctx, attr);
+}
+
+static struct ibv_mr *fault_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm, uint64_t offset,
+				      size_t length, unsigned int access)
+{
+	if (fault_fails(CAIRN_RULES_REG_DM_MR))
+		return NULL;
+	return fault_real.reg_dm_mr(pd, dm, offset, length, access);
+}
+
+static struct ibv_mr *fault_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length,
+					  uint64_t iova, int fd, int access)
+{
+	if (fault_fails(CAIRN_RULES_REG_DMABUF_MR))
+		return NULL;
+	return fault_real.reg_dmabuf_mr(pd, offset, length, iova, fd, access);
+}
+
+static int fault_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
+{
+	int err = cairn_rules_hit(CAIRN_RULES_ATTACH_MCAST);
+
+	return err ? err : fault_real.attach_mcast(qp, gid, lid);
+}
+
+static int fault_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
+{
+	int err = cairn_rules_hit(CAIRN_RULES_BIND_MW);
+
+	return err ? err : fault_real.bind_mw(qp, mw, bind);
+}
+
+static int fault_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr)
+{
+	int err = cairn_rules_hit(CAIRN_RULES_MODIFY_CQ);
+
+	return err ? err : fault_real.modify_cq(cq, attr);
+}
+
+static int fault_modify_qp_rate_limit(struct ibv_qp *qp,
+				      struct ibv_qp_rate_limit_attr *attr)
+{
+	int err = cairn_rules_hit(CAIRN_RULES_MODIFY_QP_RATE_LIMIT);
+
+	return err ? err : fault_real.modify_qp_rate_limit(qp, attr);
+}
+
+static int fault_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask)
+{
+	int err = cairn_rules_hit(CAIRN_RULES_MODIFY_SRQ);
+
+	return err ? err : fault_real.modify_srq(srq, attr, mask);
+}
+
+static int fault_query_device_ex(struct ibv_context *ctx,
+				 const struct ibv_query_device_ex_input *input,
+				 struct ibv_device_attr_ex *attr, size_t size)
+{
+	int err = cairn_rules_hit(CAIRN_RULES_QUERY_DEVICE);
+
+	return err ? err : fault_real.query_device_ex(ctx, input, attr, size);
+}
+
+static int fault_query_port(struct ibv_context *ctx, uint8_t port, struct ibv_port_attr *attr)
+{
+	int err = cairn_rules_hit(CAIRN_RULES_QUERY_PORT);
+
+	return err ? err : fault_real.query_port(ctx, port, attr);
+}
+
+static int fault_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
+			  struct ibv_qp_init_attr *init)
+{
+	int err = cairn_rules_hit(CAIRN_RULES_QUERY_QP);
+
+	return err ? err : fault_real.query_qp(qp, attr, mask, init);
+}
+
+static int fault_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr)
+{
+	int err = cairn_rules_hit(CAIRN_RULES_QUERY_SRQ);
+
+	return err ? err : fault_real.query_srq(srq, attr);
+}
+
+static int fault_rereg_mr(struct verbs_mr *vmr, int flags, struct ibv_pd *pd,
+			  void *addr, size_t length, int access)
+{
+	int err = cairn_rules_hit(CAIRN_RULES_REREG_MR);
+
+	return err ? err : fault_real.rereg_mr(vmr, flags, pd, addr, length, access);
+}
+
+/* The program's answers: its ranges are not durable. */
+void cairn_fault_persist(struct cairn_persist_done *done, uint32_t num)
+{
+	for (uint32_t i = 0; i < num; i++) {
+		int err = cairn_rules_hit(CAIRN_RULES_PERSIST);
+
+		if (err)
+			done[i].status = (uint32_t)err;
+	}
+}
+
 /* As a device would: the request with the error is the last one that was done. */
 static void fault_end_qp(struct ibv_context *ctx, uint32_t qpn)
 {
@@ -217,6 +361,20 @@ static void fault_end_qp(struct ibv_context *ctx, uint32_t qpn)
 	pthread_mutex_unlock(&fault_mutex);
 }
 
+/* The queue has no room for a completion: it is dead, and so are its QPs. */
+static void fault_overrun(struct cairn_cq *cq)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+	const struct ibv_cq *ibcq = &cq->vcq.cq;
+
+	cairn_cq_overrun(cq);
+	pthread_mutex_lock(&fault_mutex);
+	for (struct fault_qp *entry = fault_qps; entry; entry = entry->next)
+		if (entry->qp->send_cq == ibcq || entry->qp->recv_cq == ibcq)
+			cairn_qp_modify_cmd(entry->qp, &attr, IBV_QP_STATE);
+	pthread_mutex_unlock(&fault_mutex);
+}
+
 enum ibv_wc_status cairn_fault_status(struct cairn_cq *cq, const struct cairn_cqe *cqe)
 {
 	enum cairn_rules_target target = cqe->opcode < CAIRN_CQE_RECV ? CAIRN_RULES_SEND :
@@ -224,6 +382,8 @@ enum ibv_wc_status cairn_fault_status(struct cairn_cq *cq, const struct cairn_cq
 	enum ibv_wc_status status = cairn_cqe_status(cqe);
 	int fault;
 
+	if (cairn_rules_hit(CAIRN_RULES_CQ_OVERRUN))
+		fault_overrun(cq);
 	if (status != IBV_WC_SUCCESS)
 		return status;
 	fault = cairn_rules_hit(target);
@@ -236,20 +396,39 @@ enum ibv_wc_status cairn_fault_status(struct cairn_cq *cq, const struct cairn_cq
 void cairn_fault_overlay(struct verbs_context_ops *ops)
 {
 	fault_real = *ops;
+	ops->alloc_dm = fault_alloc_dm;
 	ops->alloc_mw = fault_alloc_mw;
+	ops->alloc_null_mr = fault_alloc_null_mr;
+	ops->alloc_parent_domain = fault_alloc_parent_domain;
 	ops->alloc_pd = fault_alloc_pd;
+	ops->alloc_td = fault_alloc_td;
+	ops->attach_mcast = fault_attach_mcast;
+	ops->bind_mw = fault_bind_mw;
 	ops->create_ah = fault_create_ah;
 	ops->create_cq = fault_create_cq;
 	ops->create_cq_ex = fault_create_cq_ex;
 	ops->create_qp = fault_create_qp;
 	ops->create_qp_ex = fault_create_qp_ex;
 	ops->create_srq = fault_create_srq;
+	ops->create_srq_ex = fault_create_srq_ex;
 	ops->destroy_qp = fault_destroy_qp;
+	ops->modify_cq = fault_modify_cq;
 	ops->modify_qp = fault_modify_qp;
+	ops->modify_qp_rate_limit = fault_modify_qp_rate_limit;
+	ops->modify_srq = fault_modify_srq;
+	ops->open_qp = fault_open_qp;
+	ops->open_xrcd = fault_open_xrcd;
 	ops->post_recv = fault_post_recv;
 	ops->post_send = fault_post_send;
 	ops->post_srq_recv = fault_post_srq_recv;
+	ops->query_device_ex = fault_query_device_ex;
+	ops->query_port = fault_query_port;
+	ops->query_qp = fault_query_qp;
+	ops->query_srq = fault_query_srq;
+	ops->reg_dm_mr = fault_reg_dm_mr;
+	ops->reg_dmabuf_mr = fault_reg_dmabuf_mr;
 	ops->reg_mr = fault_reg_mr;
 	ops->req_notify_cq = fault_req_notify_cq;
+	ops->rereg_mr = fault_rereg_mr;
 	ops->resize_cq = fault_resize_cq;
 }

@@ -8,6 +8,8 @@
 
 #include "cq.h"
 
+struct cairn_persist_done;
+
 /* Return: 0, ENOENT if it is not set, or EINVAL, after a message, if it is wrong. */
 int cairn_fault_begin(void);
 /* Puts the faults before the operations. */
@@ -15,5 +17,7 @@ void cairn_fault_overlay(struct verbs_context_ops *ops);
 
 /* The status of a completion of @cq. A fault moves its QP to the error state. */
 enum ibv_wc_status cairn_fault_status(struct cairn_cq *cq, const struct cairn_cqe *cqe);
+/* Answers to peers that are about to be given to the device. */
+void cairn_fault_persist(struct cairn_persist_done *done, uint32_t num);
 
 #endif /* CAIRN_FAULT_H */

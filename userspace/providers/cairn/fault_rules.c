@@ -23,14 +23,39 @@ struct rule {
 };
 
 static const struct cairn_text_name rules_targets[] = {
-	{ "alloc_mw", CAIRN_RULES_ALLOC_MW }, { "alloc_pd", CAIRN_RULES_ALLOC_PD },
-	{ "create_ah", CAIRN_RULES_CREATE_AH }, { "create_cq", CAIRN_RULES_CREATE_CQ },
-	{ "create_qp", CAIRN_RULES_CREATE_QP }, { "create_srq", CAIRN_RULES_CREATE_SRQ },
-	{ "modify_qp", CAIRN_RULES_MODIFY_QP }, { "post_recv", CAIRN_RULES_POST_RECV },
+	{ "alloc_dm", CAIRN_RULES_ALLOC_DM },
+	{ "alloc_mw", CAIRN_RULES_ALLOC_MW },
+	{ "alloc_null_mr", CAIRN_RULES_ALLOC_NULL_MR },
+	{ "alloc_parent_domain", CAIRN_RULES_ALLOC_PARENT_DOMAIN },
+	{ "alloc_pd", CAIRN_RULES_ALLOC_PD },
+	{ "alloc_td", CAIRN_RULES_ALLOC_TD },
+	{ "attach_mcast", CAIRN_RULES_ATTACH_MCAST },
+	{ "bind_mw", CAIRN_RULES_BIND_MW },
+	{ "create_ah", CAIRN_RULES_CREATE_AH },
+	{ "create_cq", CAIRN_RULES_CREATE_CQ },
+	{ "create_qp", CAIRN_RULES_CREATE_QP },
+	{ "create_srq", CAIRN_RULES_CREATE_SRQ },
+	{ "modify_cq", CAIRN_RULES_MODIFY_CQ },
+	{ "modify_qp", CAIRN_RULES_MODIFY_QP },
+	{ "modify_qp_rate_limit", CAIRN_RULES_MODIFY_QP_RATE_LIMIT },
+	{ "modify_srq", CAIRN_RULES_MODIFY_SRQ },
+	{ "open_qp", CAIRN_RULES_OPEN_QP },
+	{ "open_xrcd", CAIRN_RULES_OPEN_XRCD },
+	{ "persist", CAIRN_RULES_PERSIST },
+	{ "post_recv", CAIRN_RULES_POST_RECV },
 	{ "post_send", CAIRN_RULES_POST_SEND },
 	{ "post_srq_recv", CAIRN_RULES_POST_SRQ_RECV },
-	{ "reg_mr", CAIRN_RULES_REG_MR }, { "req_notify_cq", CAIRN_RULES_REQ_NOTIFY_CQ },
+	{ "query_device", CAIRN_RULES_QUERY_DEVICE },
+	{ "query_port", CAIRN_RULES_QUERY_PORT },
+	{ "query_qp", CAIRN_RULES_QUERY_QP },
+	{ "query_srq", CAIRN_RULES_QUERY_SRQ },
+	{ "reg_dm_mr", CAIRN_RULES_REG_DM_MR },
+	{ "reg_dmabuf_mr", CAIRN_RULES_REG_DMABUF_MR },
+	{ "reg_mr", CAIRN_RULES_REG_MR },
+	{ "req_notify_cq", CAIRN_RULES_REQ_NOTIFY_CQ },
+	{ "rereg_mr", CAIRN_RULES_REREG_MR },
 	{ "resize_cq", CAIRN_RULES_RESIZE_CQ },
+	{ "cq_overrun", CAIRN_RULES_CQ_OVERRUN },
 	{ "recv", CAIRN_RULES_RECV }, { "send", CAIRN_RULES_SEND },
 	{}
 };
@@ -85,7 +110,7 @@ static bool rules_chance(const char *text, double *chance)
 	return end != text && !*end && *chance >= 0 && *chance <= 1;
 }
 
-/* nth=, every=, chance=, error= (of a verb) or status= (of completions) */
+/* nth=, every=, chance=, error= (of a verb) or status= (of completions), but for cq_overrun */
 static bool rules_option(struct rule *rule, char *option)
 {
 	bool verb = rule->target < CAIRN_RULES_VERBS;
@@ -100,7 +125,7 @@ static bool rules_option(struct rule *rule, char *option)
 		return rules_number(value, &rule->every) && rule->every;
 	if (!strcmp(option, "chance"))
 		return rules_chance(value, &rule->chance);
-	if (!strcmp(option, verb ? "error" : "status")) {
+	if (rule->target != CAIRN_RULES_CQ_OVERRUN && !strcmp(option, verb ? "error" : "status")) {
 		rule->result = rules_value(verb ? rules_errors : rules_statuses, value);
 		return rule->result > 0;
 	}
@@ -125,7 +150,8 @@ static bool rules_add(char *text)
 	if (target < 0 || rules_used == RULES_MAX)
 		return false;
 	rule.target = (enum cairn_rules_target)target;
-	rule.result = rule.target < CAIRN_RULES_VERBS ? ENOMEM : IBV_WC_RETRY_EXC_ERR;
+	rule.result = rule.target == CAIRN_RULES_PERSIST ? EIO :
+		      rule.target < CAIRN_RULES_VERBS ? ENOMEM : IBV_WC_RETRY_EXC_ERR;
 	option = options ? strtok_r(options, ",", &place) : NULL;
 	for (; option; option = strtok_r(NULL, ",", &place))
 		if (!rules_option(&rule, option))
@@ -190,7 +216,10 @@ int cairn_rules_hit(enum cairn_rules_target target)
 
 		if (rule->target != target || !rules_match(rule, call))
 			continue;
-		if (rules_say)
+		if (rules_say && target == CAIRN_RULES_CQ_OVERRUN)
+			fprintf(stderr, "cairn-fault: a CQ overruns behind completion %llu\n",
+				(unsigned long long)call);
+		else if (rules_say)
 			fprintf(stderr, "cairn-fault: %s %llu ends with %s\n",
 				cairn_text_name(rules_targets, target), (unsigned long long)call,
 				cairn_text_name(verb ? rules_errors : rules_statuses, rule->result));

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cq.h"
+#include "fault.h"
 #include "method.h"
 #include "mr.h"
 #include "persist.h"
@@ -204,6 +205,8 @@ int cairndv_persist_done(struct ibv_context *ctx, uint64_t token, int status)
 		return EOPNOTSUPP;
 	if (status < 0)
 		return EINVAL;
+	if (to_cctx(ctx)->faulty)
+		cairn_fault_persist(&done, 1);
 	return persist_method(ctx, CAIRN_METHOD_PERSIST_DONE,
 			      CAIRN_ATTR_PERSIST_DONE, &done, sizeof(done));
 }
@@ -249,6 +252,8 @@ int cairndv_persist_done_all(struct ibv_context *ctx,
 			.status = (uint32_t)answers[i].status,
 		};
 	}
+	if (to_cctx(ctx)->faulty)
+		cairn_fault_persist(done, num);
 	err = persist_done_call(ctx, done, num, &bits);
 	if (refused)
 		*refused = bits;
