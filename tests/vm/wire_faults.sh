@@ -29,6 +29,12 @@ run_ok "answers are added" cairn_fault "$DEV_B" add received:opcode=WRITE,nak=re
 run_ok "... and listed" cairn_fault "$DEV_B" list
 expect "... as they are" "$(output | cut -d ' ' -f 1 | paste -sd ' ')" \
 	"received:nak=remote-access,opcode=WRITE received:rnr=14,nth=2 received:act=qp-fatal,qp=9"
+run_ok "peers, keys and times are added" cairn_fault "$DEV_A" add sent:peer=10.0.0.2,key=4660 \
+	received:peer=fd00::2,from=10ms,until=2s
+expect "... and listed" "$(cairn_fault "$DEV_A" list | cut -d ' ' -f 1 | tail -n 2 | paste -sd ' ')" \
+	"sent:act=drop,peer=10.0.0.2,key=0x1234 received:act=drop,peer=fd00::2,from=10ms,until=2000ms"
+run_ok "... and removed" cairn_fault "$DEV_A" clear
+run_ok "the others come again" cairn_fault "$DEV_A" add sent:opcode=ACK,every=3 received:qp=77
 run_ok "what is done at once" cairn_fault "$DEV_B" add now:event=port-up
 expect "... is not kept" "$(cairn_fault "$DEV_B" list | wc -l)" 3
 run_ok "they are removed" cairn_fault "$DEV_B" clear

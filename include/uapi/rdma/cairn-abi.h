@@ -753,7 +753,11 @@ struct cairn_fault_rule {
 	__u32 count;		/* the rule has ended after so many hits */
 	__aligned_u64 seed;	/* for chance */
 	__u32 delay_us;		/* CAIRN_FAULT_DELAY: 1..CAIRN_FAULT_MAX_DELAY; else 0 */
-	__u32 reserved2;
+	/* More that packets have to fit. */
+	__u32 key;		/* R_Key in a header of the packet; 0: any */
+	__u8 peer[16];		/* address of the other end, IPv4 as ::ffff:a.b.c.d; 0: any */
+	__u32 begin_ms;		/* not before so long after the rule was added */
+	__u32 end_ms;		/* ... and before that; 0: without end */
 };
 
 struct cairn_fault_state {

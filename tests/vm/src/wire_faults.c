@@ -483,6 +483,50 @@ static void packets_to_itself_meet_rules(void)
 	faults_end();
 }
 
+/* Only requests for one region, to one address. */
+static void keys_and_peers_are_matched(void)
+{
+	char rule[128];
+
+	faults_begin();
+	snprintf(rule, sizeof(rule), "received:key=0x%x,nak=remote-access", end_b.mr->rkey ^ 0x100);
+	faults_rule(&dev_b, rule);
+	faults_post_write(1, 0);
+	ktap_eq(faults_status(end_a.scq), IBV_WC_SUCCESS);
+	ktap_eq(faults_hits(&dev_b), 0);
+	snprintf(rule, sizeof(rule), "sent:peer=%u.%u.%u.%u,key=%u", dev_b.gid.raw[12],
+		 dev_b.gid.raw[13], dev_b.gid.raw[14], dev_b.gid.raw[15] + 1, end_b.mr->rkey);
+	faults_rule(&dev_a, rule);
+	faults_post_write(2, 0);
+	ktap_eq(faults_status(end_a.scq), IBV_WC_SUCCESS);
+	ktap_eq(faults_hits(&dev_a), 0);
+	must(!cairndv_fault_clear(dev_b.ctx));
+	/* the region is revoked for this peer */
+	snprintf(rule, sizeof(rule), "received:peer=%u.%u.%u.%u,key=%u,nak=remote-access",
+		 dev_a.gid.raw[12], dev_a.gid.raw[13], dev_a.gid.raw[14], dev_a.gid.raw[15],
+		 end_b.mr->rkey);
+	faults_rule(&dev_b, rule);
+	faults_arrives();
+	faults_post_write(3, 0);
+	ktap_eq(faults_status(end_a.scq), IBV_WC_REM_ACCESS_ERR);
+	ktap_eq(faults_hits(&dev_b), 1);
+	faults_end();
+}
+
+static void times_are_matched(void)
+{
+	faults_begin();
+	faults_rule(&dev_a, "sent:from=3600s");
+	faults_rule(&dev_a, "sent:opcode=SEND_ONLY_IMM,until=3600s,count=1");
+	faults_arrives();
+	ktap_eq(faults_hits(&dev_a), 1);
+	ktap_eq(cairndv_fault_add(dev_a.ctx, "sent:from=2s,until=1s"), EINVAL);
+	ktap_eq(cairndv_fault_add(dev_a.ctx, "sent:from=1us"), EINVAL);
+	ktap_eq(cairndv_fault_add(dev_a.ctx, "sent:key=0"), EINVAL);
+	ktap_eq(cairndv_fault_add(dev_a.ctx, "sent:peer=nowhere"), EINVAL);
+	faults_end();
+}
+
 static void others_meet_no_rule(void)
 {
 	char rule[64];
@@ -618,6 +662,8 @@ static void random_rules_are_refused(void)
 	X(a_shared_queue_reports)		\
 	X(the_same_seed_gives_the_same_run)	\
 	X(packets_to_itself_meet_rules)		\
+	X(keys_and_peers_are_matched)		\
+	X(times_are_matched)			\
 	X(others_meet_no_rule)			\
 	X(a_large_message_meets_rules)		\
 	X(wrong_rules_are_refused)		\

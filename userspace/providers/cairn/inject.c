@@ -3,6 +3,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -53,6 +54,7 @@ static const struct cairn_text_name inject_events[] = {
 };
 
 #define INJECT_TIMER_MAX	31	/* of an RNR NAK */
+#define INJECT_WINDOW_MAX	3600000000u	/* microseconds: an hour */
 
 /* Operations of the BTH opcode: a range of these, in each transport. */
 #define INJECT_OP(first, last)	((first) | (last) << 8)
@@ -231,7 +233,7 @@ static bool inject_set_rnr(struct cairn_fault_rule *rule, char *value)
 }
 
 /* Microseconds, or with the unit us, ms or s. */
-static bool inject_set_time(struct cairn_fault_rule *rule, char *value)
+static bool inject_time(const char *value, uint64_t most_us, uint32_t *us)
 {
 	static const struct cairn_text_name units[] = {
 		{ "", 1 }, { "us", 1 }, { "ms", 1000 }, { "s", 1000000 }, {}
@@ -244,10 +246,57 @@ static bool inject_set_time(struct cairn_fault_rule *rule, char *value)
 	number = strtoull(value, &end, 10);
 	unit = cairn_text_find(units, end);
 	if (*value < '0' || *value > '9' || errno || !unit || !number ||
-	    number > CAIRN_FAULT_MAX_DELAY / (uint64_t)unit->value)
+	    number > most_us / (uint64_t)unit->value)
 		return false;
-	rule->delay_us = (uint32_t)(number * (uint64_t)unit->value);
+	*us = (uint32_t)(number * (uint64_t)unit->value);
 	return true;
+}
+
+static bool inject_set_time(struct cairn_fault_rule *rule, char *value)
+{
+	return inject_time(value, CAIRN_FAULT_MAX_DELAY, &rule->delay_us);
+}
+
+/* Whole milliseconds. */
+static bool inject_set_window(const char *value, uint32_t *ms)
+{
+	uint32_t us;
+
+	if (!inject_time(value, INJECT_WINDOW_MAX, &us) || us % 1000)
+		return false;
+	*ms = us / 1000;
+	return true;
+}
+
+static bool inject_set_from(struct cairn_fault_rule *rule, char *value)
+{
+	return inject_set_window(value, &rule->begin_ms);
+}
+
+static bool inject_set_until(struct cairn_fault_rule *rule, char *value)
+{
+	return inject_set_window(value, &rule->end_ms);
+}
+
+static bool inject_set_peer(struct cairn_fault_rule *rule, char *value)
+{
+	memset(rule->peer, 0, sizeof(rule->peer));
+	if (inet_pton(AF_INET6, value, rule->peer) == 1)
+		return true;
+	rule->peer[10] = 0xff;
+	rule->peer[11] = 0xff;
+	return inet_pton(AF_INET, value, rule->peer + 12) == 1;
+}
+
+static bool inject_set_key(struct cairn_fault_rule *rule, char *value)
+{
+	char *end;
+	unsigned long long key;
+
+	errno = 0;
+	key = strtoull(value, &end, 0);
+	rule->key = (uint32_t)key;
+	return *value >= '0' && *value <= '9' && !errno && !*end && key && key <= UINT32_MAX;
 }
 
 static const struct inject_option {
@@ -256,8 +305,10 @@ static const struct inject_option {
 } inject_options[] = {
 	{ "act", inject_set_act }, { "chance", inject_set_chance },
 	{ "count", inject_set_count }, { "event", inject_set_event },
-	{ "every", inject_set_every }, { "nak", inject_set_nak },
+	{ "every", inject_set_every }, { "from", inject_set_from },
+	{ "key", inject_set_key }, { "nak", inject_set_nak },
 	{ "nth", inject_set_nth }, { "opcode", inject_set_opcode },
+	{ "peer", inject_set_peer }, { "until", inject_set_until },
 	{ "qp", inject_set_qp }, { "rnr", inject_set_rnr }, { "seed", inject_set_seed },
 	{ "size", inject_set_size }, { "time", inject_set_time },
 	{}
@@ -393,6 +444,19 @@ static void inject_write_act(struct inject_text *text, const struct cairn_fault_
 		inject_write(text, "act=%s", cairn_text_name(inject_acts, rule->act));
 }
 
+static void inject_write_peer(struct inject_text *text, const struct cairn_fault_rule *rule)
+{
+	static const uint8_t any[16], ipv4[12] = { [10] = 0xff, [11] = 0xff };
+	bool is_ipv4 = !memcmp(rule->peer, ipv4, sizeof(ipv4));
+	char name[INET6_ADDRSTRLEN];
+
+	if (!memcmp(rule->peer, any, sizeof(any)))
+		return;
+	inject_write(text, ",peer=%s",
+		     inet_ntop(is_ipv4 ? AF_INET : AF_INET6, rule->peer + (is_ipv4 ? 12 : 0),
+			       name, sizeof(name)));
+}
+
 static void inject_format(struct inject_text *text, const struct cairn_fault_rule *rule)
 {
 	inject_write(text, "%s:", cairn_text_name(inject_directions, rule->direction));
@@ -402,6 +466,9 @@ static void inject_format(struct inject_text *text, const struct cairn_fault_rul
 	if (rule->qpn)
 		inject_write(text, ",qp=%u", rule->qpn);
 	inject_write_opcodes(text, rule);
+	inject_write_peer(text, rule);
+	if (rule->key)
+		inject_write(text, ",key=0x%x", rule->key);
 	if (rule->min_len || rule->max_len != INJECT_LEN_ANY)
 		inject_write(text, ",size=%u-%u", rule->min_len, rule->max_len);
 	if (rule->nth)
@@ -413,6 +480,10 @@ static void inject_format(struct inject_text *text, const struct cairn_fault_rul
 			     (unsigned long long)rule->seed);
 	if (rule->count)
 		inject_write(text, ",count=%u", rule->count);
+	if (rule->begin_ms)
+		inject_write(text, ",from=%ums", rule->begin_ms);
+	if (rule->end_ms)
+		inject_write(text, ",until=%ums", rule->end_ms);
 }
 
 int cairndv_fault_list(struct ibv_context *ctx, struct cairndv_fault *faults, unsigned int *num)

@@ -64,16 +64,18 @@ int cairn_match_check(const struct cairn_fault_rule *rule)
 {
 	if (!match_act_fits(rule) || !match_values_fit(rule) ||
 	    (rule->direction == CAIRN_FAULT_NOW && !match_now_fits(rule)) ||
-	    rule->reserved || rule->reserved2 ||
+	    rule->reserved || (rule->end_ms && rule->end_ms <= rule->begin_ms) ||
 	    rule->qpn > CAIRN_24BIT_MASK || rule->min_len > rule->max_len)
 		return -EINVAL;
 	return 0;
 }
 
 void cairn_match_init(struct cairn_match *match,
-		      const struct cairn_fault_rule *rule)
+		      const struct cairn_fault_rule *rule, u64 now)
 {
-	*match = (struct cairn_match){ .rule = *rule, .random = rule->seed };
+	*match = (struct cairn_match){
+		.rule = *rule, .born = now, .random = rule->seed,
+	};
 }
 
 /* splitmix64 */
@@ -116,8 +118,19 @@ static bool match_fits(const struct cairn_fault_rule *rule,
 {
 	return rule->direction == pkt->direction && match_suits(rule->act, pkt) &&
 	       (!rule->qpn || rule->qpn == pkt->qpn) &&
+	       (!rule->key || rule->key == pkt->key) &&
+	       (!memchr_inv(rule->peer, 0, sizeof(rule->peer)) ||
+		!memcmp(rule->peer, pkt->peer, sizeof(rule->peer))) &&
 	       rule->min_len <= pkt->len && pkt->len <= rule->max_len &&
 	       match_opcode_fits(rule, pkt->opcode);
+}
+
+static bool match_in_time(const struct cairn_match *match, u64 now)
+{
+	u64 age = now - match->born;
+
+	return age >= match->rule.begin_ms * 1000000ull &&
+	       (!match->rule.end_ms || age < match->rule.end_ms * 1000000ull);
 }
 
 u8 cairn_match_refuse(const struct cairn_fault_rule *rule)
@@ -134,11 +147,12 @@ u8 cairn_match_refuse(const struct cairn_fault_rule *rule)
 }
 
 bool cairn_match_hit(struct cairn_match *match,
-		     const struct cairn_match_packet *pkt)
+		     const struct cairn_match_packet *pkt, u64 now)
 {
 	const struct cairn_fault_rule *rule = &match->rule;
 
-	if ((rule->count && match->hits == rule->count) || !match_fits(rule, pkt))
+	if ((rule->count && match->hits == rule->count) || !match_fits(rule, pkt) ||
+	    !match_in_time(match, now))
 		return false;
 	match->seen++;
 	if ((rule->nth && match->seen != rule->nth) ||

@@ -57,7 +57,7 @@ static int rules_add(struct cairn_faults *faults,
 	if (num == CAIRN_FAULT_RULES)
 		return -ENOSPC;
 	spin_lock_bh(&faults->lock);
-	cairn_match_init(&faults->rules[num], rule);
+	cairn_match_init(&faults->rules[num], rule, ktime_get_ns());
 	WRITE_ONCE(faults->num, num + 1);
 	spin_unlock_bh(&faults->lock);
 	if (!num)
@@ -150,7 +150,7 @@ struct cairn_fault_hit cairn_fault_meet(struct cairn_nic *nic,
 	for (i = 0; i < faults->num && !hit.act; i++) {
 		const struct cairn_fault_rule *rule = &faults->rules[i].rule;
 
-		if (!cairn_match_hit(&faults->rules[i], pkt))
+		if (!cairn_match_hit(&faults->rules[i], pkt, ktime_get_ns()))
 			continue;
 		hit.act = rule->act;
 		hit.delay_us = rule->delay_us;

@@ -22,6 +22,7 @@ struct faulty_cb {
 	u8 opcode;
 	u32 qpn;
 	u32 len;	/* bytes of payload */
+	u32 key;	/* 0: none */
 };
 
 /* A train on its way. */
@@ -106,6 +107,7 @@ static bool faulty_write(struct faulty *faulty, const struct cairn_train *one,
 	cb->opcode = one->first.opcode;
 	cb->qpn = faulty->path->qpn ?: one->first.src_qpn;
 	cb->len = one->length;
+	cb->key = cairn_pkt_has_key(&one->first) ? one->first.rkey : 0;
 	__skb_queue_tail(&faulty->skbs, frame.skb);
 	return true;
 }
@@ -207,14 +209,17 @@ static void faulty_pass(struct faulty *faulty, struct sk_buff *skb)
 
 static void faulty_send(struct faulty *faulty, struct sk_buff *skb)
 {
-	const struct cairn_match_packet pkt = {
+	struct cairn_match_packet pkt = {
 		.qpn = faulty_cb(skb)->qpn,
 		.len = faulty_cb(skb)->len,
+		.key = faulty_cb(skb)->key,
 		.opcode = faulty_cb(skb)->opcode,
 		.direction = CAIRN_FAULT_SENT,
 	};
-	struct cairn_fault_hit hit = cairn_fault_meet(faulty->nic, &pkt);
+	struct cairn_fault_hit hit;
 
+	memcpy(pkt.peer, &faulty->path->daddr, sizeof(pkt.peer));
+	hit = cairn_fault_meet(faulty->nic, &pkt);
 	switch (hit.act) {
 	case CAIRN_FAULT_DROP:
 		kfree_skb(skb);

@@ -568,6 +568,15 @@ static void rx_pass_copy(struct cairn_nic *nic, struct sk_buff *skb,
 		cairn_delay_passed(delays, &place);
 }
 
+/* The sender's address, IPv4-mapped. */
+static void rx_peer(const struct rx_arrival *arrival, struct in6_addr *peer)
+{
+	if (arrival->ipv6)
+		*peer = arrival->ip.v6.saddr;
+	else
+		ipv6_addr_set_v4mapped(arrival->ip.v4.saddr, peer);
+}
+
 /* Apply the device's fault rules to @pkt, which has been checked and has @len bytes at
  * @offset. A CRC finds each change of one byte, so the packet is dropped instead of
  * changed.
@@ -575,16 +584,22 @@ static void rx_pass_copy(struct cairn_nic *nic, struct sk_buff *skb,
 static void rx_meet_faults(const struct rx_arrival *arrival,
 			   const struct cairn_pkt *pkt, u32 offset, u32 len)
 {
-	const struct cairn_match_packet met = {
+	struct cairn_match_packet met = {
 		.qpn = pkt->qpn,
 		.len = pkt->payload_len,
+		.key = cairn_pkt_has_key(pkt) ? pkt->rkey : 0,
 		.opcode = pkt->opcode,
 		.direction = CAIRN_FAULT_RECEIVED,
 	};
-	struct cairn_fault_hit hit = cairn_fault_meet(arrival->nic, &met);
-	u32 copies = hit.act == CAIRN_FAULT_DUPLICATE ? 2 : 1;
+	struct cairn_fault_hit hit;
+	struct in6_addr peer;
 	struct sk_buff *skb;
+	u32 copies;
 
+	rx_peer(arrival, &peer);
+	memcpy(met.peer, &peer, sizeof(met.peer));
+	hit = cairn_fault_meet(arrival->nic, &met);
+	copies = hit.act == CAIRN_FAULT_DUPLICATE ? 2 : 1;
 	if (hit.act == CAIRN_FAULT_DROP)
 		return;
 	if (hit.act == CAIRN_FAULT_CORRUPT) {

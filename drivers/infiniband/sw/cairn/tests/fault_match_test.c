@@ -7,6 +7,7 @@
 #include "ktap.h"
 
 #define ANY_LEN	0xffffffffu
+#define MS	1000000ull	/* between the packets of match_run() */
 
 static struct cairn_fault_rule match_drop(void)
 {
@@ -30,9 +31,9 @@ static u64 match_run(const struct cairn_fault_rule *rule,
 	struct cairn_match match;
 	u64 hits = 0;
 
-	cairn_match_init(&match, rule);
+	cairn_match_init(&match, rule, MS);
 	for (int i = 0; i < 64; i++)
-		hits |= (u64)cairn_match_hit(&match, pkt) << i;
+		hits |= (u64)cairn_match_hit(&match, pkt, (i + 1) * MS) << i;
 	ktap_eq(match.hits, __builtin_popcountll(hits));
 	return hits;
 }
@@ -60,6 +61,44 @@ static void the_filter_decides(void)
 	ktap_eq(match_run(&rule, &other), 0);
 	other.len = 101;
 	ktap_eq(match_run(&rule, &other), 0);
+}
+
+static void keys_and_peers_decide(void)
+{
+	struct cairn_match_packet pkt = match_packet();
+	struct cairn_fault_rule rule = match_drop();
+
+	rule.key = 0x1234;
+	ktap_eq(match_run(&rule, &pkt), 0);
+	pkt.key = 0x1234;
+	ktap_eq(match_run(&rule, &pkt), ~0ull);
+	pkt.key = 0x1235;
+	ktap_eq(match_run(&rule, &pkt), 0);
+	rule.key = 0;
+	rule.peer[15] = 2;
+	ktap_eq(match_run(&rule, &pkt), 0);
+	pkt.peer[15] = 2;
+	ktap_eq(match_run(&rule, &pkt), ~0ull);
+	pkt.peer[0] = 1;
+	ktap_eq(match_run(&rule, &pkt), 0);
+}
+
+/* Packet i comes i ms after the rule. */
+static void times_decide(void)
+{
+	struct cairn_match_packet pkt = match_packet();
+	struct cairn_fault_rule rule = match_drop();
+
+	rule.begin_ms = 3;
+	ktap_eq(match_run(&rule, &pkt), ~0ull << 3);
+	rule.end_ms = 5;
+	ktap_eq(match_run(&rule, &pkt), 3 << 3);
+	rule.begin_ms = 0;
+	ktap_eq(match_run(&rule, &pkt), 0x1f);
+	/* packets out of time are not counted */
+	rule.begin_ms = 3;
+	rule.nth = 2;
+	ktap_eq(match_run(&rule, &pkt), 1 << 4);
 }
 
 static void each_opcode_has_its_bit(void)
@@ -191,7 +230,8 @@ static void wrong_rules_are_refused(void)
 	REFUSED(rule.act = 200);
 	REFUSED(rule.detail = 1);
 	REFUSED(rule.reserved = 1);
-	REFUSED(rule.reserved2 = 1);
+	REFUSED(rule.begin_ms = 2; rule.end_ms = 2);
+	REFUSED(rule.begin_ms = 2; rule.end_ms = 1);
 	REFUSED(rule.qpn = 1 << 24);
 	REFUSED(rule.min_len = 2; rule.max_len = 1);
 	REFUSED(rule.delay_us = 1);
@@ -260,6 +300,8 @@ static void random_rules_do_no_harm(void)
 
 static const struct ktap_test tests[] = {
 	KTAP(the_filter_decides),
+	KTAP(keys_and_peers_decide),
+	KTAP(times_decide),
 	KTAP(each_opcode_has_its_bit),
 	KTAP(numbers_agree),
 	KTAP(a_seed_repeats),

@@ -114,4 +114,10 @@ static inline u32 cairn_pkt_pad(u32 payload_len)
 	return -payload_len & 3;
 }
 
+/* Does a request name memory of its receiver? */
+static inline bool cairn_pkt_has_key(const struct cairn_pkt *pkt)
+{
+	return cairn_opcodes[pkt->opcode].hdrs & (CAIRN_HDR_RETH | CAIRN_HDR_ATOMICETH);
+}
+
 #endif
