@@ -169,6 +169,7 @@ static const char history[] =
 
 static void histories(void)
 {
+	static const char skips[] = "1\t0/3000158\tno reason\n3\t0/50000A0\tno reason\n";
 	uint64_t end;
 	uint32_t next;
 
@@ -180,6 +181,8 @@ static void histories(void)
 	ktap_eq(next, 0);
 	ktap_ok(!pgwal_history_find(history, strlen(history), 3, &end, &next));
 	ktap_ok(!pgwal_history_find("", 0, 1, &end, &next));
+	/* it does not descend from one that it leaves out */
+	ktap_ok(!pgwal_history_find(skips, strlen(skips), 2, &end, &next));
 	/* every piece of it, without a byte behind */
 	for (size_t length = 0; length < strlen(history); length++) {
 		char *piece = malloc(length + 1);
