@@ -184,6 +184,7 @@ ifeq ($(T),*)
 		-C drivers/infiniband/sw/cairn/tests flood FLOOD_PACKETS=1000000000
 	@CAIRN_ROUNDS=50 scripts/test/reboot --pgwal
 	@CAIRN_ROUNDS=20 scripts/test/reboot --file
+	@CAIRN_ROUNDS=20 scripts/test/reboot --fio
 endif
 ifeq ($(ENV),uml)
 	@scripts/test/umltest $(globs)
