@@ -35,11 +35,6 @@
  */
 #define ENV_MAX_FRAGMENTS	(16 + 2 * CAIRN_MAX_SGE + 2)
 
-static struct cairn_dev *env_dev(struct cairn_qp *qp)
-{
-	return to_cairn_dev(qp->ibqp.device);
-}
-
 #ifdef CONFIG_LOCKDEP
 void cairn_env_assert_held(struct cairn_qpc *qpc, enum cairn_side_id side)
 {
@@ -370,7 +365,7 @@ int cairn_env_local(struct cairn_qpc *qpc, const struct cairn_send_wqe *wqe)
 		return cairn_host_flush_posted(qp, wqe);
 	if (qp->is_user)
 		return -EINVAL;
-	return cairn_mr_reg(env_dev(qp), qp->pd,
+	return cairn_mr_reg(cairn_qp_dev(qp), qp->pd,
 			    (void *)(uintptr_t)wqe->remote_addr, wqe->rkey,
 			    wqe->imm_or_key);
 }
@@ -427,13 +422,28 @@ void cairn_env_sq_copy(struct cairn_qpc *qpc, u32 idx, u32 units, void *buf)
 	cairn_queue_copy(&qpc_to_cairn_qp(qpc)->sq, idx, units, buf);
 }
 
+void cairn_env_prefetch(struct cairn_qpc *qpc, enum cairn_side_id side)
+{
+	const struct cairn_qp *qp = qpc_to_cairn_qp(qpc);
+
+	prefetch(&qp->stats);
+	if (side == CAIRN_REQ)
+		prefetchw(&qp->sq);
+}
+
 /* A prefetch does not fault at any address. */
 void cairn_env_sq_prefetch(struct cairn_qpc *qpc, u32 idx)
 {
 	const struct cairn_queue *sq = &qpc_to_cairn_qp(qpc)->sq;
 
+	prefetch(&READ_ONCE(sq->host)->index);
 	prefetch((u8 *)READ_ONCE(sq->ring) +
 		 (size_t)(idx & (READ_ONCE(sq->depth) - 1)) * CAIRN_UNIT_SIZE);
+}
+
+void cairn_env_sq_prefetch_release(struct cairn_qpc *qpc)
+{
+	prefetchw(&READ_ONCE(qpc_to_cairn_qp(qpc)->sq.dev)->index);
 }
 
 void cairn_env_sq_release(struct cairn_qpc *qpc, u32 idx)
@@ -504,8 +514,7 @@ bool cairn_env_complete(struct cairn_qpc *qpc, enum cairn_side_id side,
 	u8 state = cairn_state(qpc);
 
 	trace_cairn_completed(&qp->exec, side, cqe);
-	return cairn_cq_post(side == CAIRN_REQ ? to_cairn_cq(qp->ibqp.send_cq) :
-						 qp->recv_cq, cqe,
+	return cairn_cq_post(side == CAIRN_REQ ? qp->send_cq : qp->recv_cq, cqe,
 			     &qp->cold->cq_wait[side],
 			     state == CAIRN_QP_ERR || state == CAIRN_QP_SQE);
 }

@@ -359,10 +359,18 @@ int cairn_env_sq_tail(struct cairn_qpc *qpc, u32 *tail);
 /* Copy @units units of the send ring from unit @idx into @buf. */
 void cairn_env_sq_copy(struct cairn_qpc *qpc, u32 idx, u32 units, void *buf);
 
-/* Prefetch the unit at @idx, which will be copied soon. The one call without a lock: the
- * QP exists, but the ring may be changing.
+/* The next three are called without a lock: the QP exists, but may be changing. */
+
+/* Prefetch what functions of this file read in a run of @side. */
+void cairn_env_prefetch(struct cairn_qpc *qpc, enum cairn_side_id side);
+
+/* Prefetch the host's pointer, and the unit at @idx, which will be copied soon. After
+ * cairn_env_prefetch().
  */
 void cairn_env_sq_prefetch(struct cairn_qpc *qpc, u32 idx);
+
+/* Prefetch what cairn_env_sq_release() writes. After cairn_env_prefetch(). */
+void cairn_env_sq_prefetch_release(struct cairn_qpc *qpc);
 
 /* Publish that units before @idx are free again. */
 void cairn_env_sq_release(struct cairn_qpc *qpc, u32 idx);

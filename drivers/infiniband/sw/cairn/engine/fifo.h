@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * The WQE FIFO of a lane: queues that the scheduler has selected and the lane has
- * not served yet. While the lane serves one queue, it prefetches contexts and WQEs of
- * the queues behind it.
+ * The FIFO of a lane: queues that the scheduler has selected and the lane has not served
+ * yet. While the lane serves some queues, it prefetches contexts and WQEs of the queues
+ * behind them.
  *
- * An entry names a queue and its next WQE. It is a prefetch hint and an order of
- * execution, not a copy. Dropping an entry loses nothing, as the queue stays marked
- * in the scheduler until its turn begins.
+ * Dropping an entry loses nothing, as the queue stays marked in the scheduler until its
+ * turn begins.
  *
  * Not atomic: the owner holds its lock.
  */
@@ -15,17 +14,12 @@
 
 #include <linux/types.h>
 
-#define CAIRN_FIFO_SIZE		8	/* entries, a power of two */
-
-struct cairn_fifo_entry {
-	u32 queue;		/* scheduler slot */
-	u32 wqe;		/* ring unit, free-running */
-};
+#define CAIRN_FIFO_SIZE		16	/* entries, a power of two */
 
 struct cairn_fifo {
 	u32 head;		/* oldest; both free-running */
 	u32 tail;
-	struct cairn_fifo_entry entry[CAIRN_FIFO_SIZE];
+	u32 queue[CAIRN_FIFO_SIZE];	/* scheduler slots */
 };
 
 static inline u32 cairn_fifo_len(const struct cairn_fifo *fifo)
@@ -39,16 +33,15 @@ static inline bool cairn_fifo_full(const struct cairn_fifo *fifo)
 }
 
 /* Append. Return: false when full. */
-bool cairn_fifo_push(struct cairn_fifo *fifo, u32 queue, u32 wqe);
+bool cairn_fifo_push(struct cairn_fifo *fifo, u32 queue);
 
 /* Take the oldest. Return: false when empty. */
-bool cairn_fifo_pop(struct cairn_fifo *fifo, struct cairn_fifo_entry *entry);
+bool cairn_fifo_pop(struct cairn_fifo *fifo, u32 *queue);
 
 /* Entry @n from the oldest, 0..len - 1. */
-static inline const struct cairn_fifo_entry *
-cairn_fifo_peek(const struct cairn_fifo *fifo, u32 n)
+static inline u32 cairn_fifo_peek(const struct cairn_fifo *fifo, u32 n)
 {
-	return &fifo->entry[(fifo->head + n) % CAIRN_FIFO_SIZE];
+	return fifo->queue[(fifo->head + n) % CAIRN_FIFO_SIZE];
 }
 
 /**

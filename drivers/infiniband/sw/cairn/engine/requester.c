@@ -82,19 +82,21 @@ static __always_inline void req_prefetch_record(const struct cairn_requester *re
 	prefetchw((const u8 *)(swr + 1) - 1);
 }
 
-void cairn_req_prefetch_start(const struct cairn_qpc *qpc)
+void cairn_req_prefetch_start(struct cairn_qpc *qpc)
 {
 	const struct cairn_requester *req = &qpc->req;
 
+	cairn_env_sq_prefetch(qpc, READ_ONCE(req->sq_next));
 	req_prefetch_record(req, READ_ONCE(req->new_rec));
 	prefetchw(&req->ext->wqe);
 }
 
-void cairn_req_prefetch_ack(const struct cairn_qpc *qpc)
+void cairn_req_prefetch_ack(struct cairn_qpc *qpc)
 {
 	const struct cairn_requester *req = &qpc->req;
 
 	req_prefetch_record(req, READ_ONCE(req->una_rec));
+	cairn_env_sq_prefetch_release(qpc);
 }
 
 u64 cairn_req_deadline(const struct cairn_qpc *qpc)

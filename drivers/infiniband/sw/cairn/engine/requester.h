@@ -22,14 +22,14 @@ bool cairn_req_run(struct cairn_qpc *qpc, u64 now, struct cairn_budget *budget);
  */
 void cairn_req_prefetch(const struct cairn_qpc *qpc);
 
-/* The second step, when the context has arrived: prefetch the record of the WQE that is
- * started next, and the memory for a copy of the WQE. No lock: the QP exists, but its
- * records may be moving.
+/* The second step, when the context has arrived: prefetch the WQE that is started next,
+ * its record, and the memory for a copy of the WQE. No lock: the QP exists, but its ring
+ * and its records may be moving.
  */
-void cairn_req_prefetch_start(const struct cairn_qpc *qpc);
+void cairn_req_prefetch_start(struct cairn_qpc *qpc);
 
 /* The same for the record that is acknowledged next. */
-void cairn_req_prefetch_ack(const struct cairn_qpc *qpc);
+void cairn_req_prefetch_ack(struct cairn_qpc *qpc);
 
 /* When cairn_req_run() must be called again at the latest, ns; 0: never. */
 u64 cairn_req_deadline(const struct cairn_qpc *qpc);

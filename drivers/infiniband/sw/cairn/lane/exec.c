@@ -30,6 +30,7 @@
 #include <linux/prefetch.h>
 #include <linux/wait_bit.h>
 #include <net/dst.h>
+#include "device/clock.h"
 #include "device/cpu.h"
 #include "device/trace.h"
 #include "engine/comp_rx.h"
@@ -248,7 +249,7 @@ static bool exec_round(struct cairn_exec *exec, enum cairn_side_id side,
 {
 	struct cairn_exec_side *state = &exec->side[side];
 	u64 waited = cairn_paced_until(exec->qpc, side);
-	u64 now = ktime_get_ns();
+	u64 now = cairn_clock_now();
 	u32 before = tx->packets;
 	bool more;
 
@@ -265,7 +266,6 @@ static bool exec_round(struct cairn_exec *exec, enum cairn_side_id side,
 	} else {
 		more = cairn_req_run(exec->qpc, now, tx);
 		cairn_lane_arm(exec, side, cairn_req_expiry(exec->qpc, now));
-		WRITE_ONCE(exec->next_wqe, exec->qpc->req.sq_next);
 	}
 	if (cairn_paced_until(exec->qpc, side) != waited)
 		exec_pace_changed(exec, side, waited, now,
@@ -610,7 +610,7 @@ static bool exec_read_parcel(struct cairn_exec *exec,
 static void exec_rx_responses(struct cairn_exec *exec,
 			      struct cairn_parcel *parcel)
 {
-	u64 now = ktime_get_ns();
+	u64 now = cairn_clock_now();
 	struct cairn_pkt pkt;
 	u32 k;
 
@@ -628,7 +628,7 @@ static void exec_rx_responses(struct cairn_exec *exec,
 static void exec_rx_requests(struct cairn_exec *exec,
 			     struct cairn_parcel *parcel)
 {
-	u64 now = ktime_get_ns();
+	u64 now = cairn_clock_now();
 	struct cairn_pkt pkt;
 	u32 k;
 
@@ -734,15 +734,19 @@ u32 cairn_exec_release(struct cairn_exec *exec, const u64 *tokens, u32 count,
 	return refused;
 }
 
+void cairn_exec_prefetch_head(const struct cairn_exec *exec)
+{
+	prefetchw(exec);
+}
+
 void cairn_exec_prefetch(const struct cairn_exec *exec,
 			 enum cairn_side_id side)
 {
 	const struct cairn_exec_side *state = &exec->side[side];
 
 	prefetchw(&state->lock);
-	prefetchw(&state->drain_cpu);
-	prefetchw(&state->alarm);
-	prefetchw(&exec->draining);
+	prefetchw(&state->timer);
+	cairn_env_prefetch(exec->qpc, side);
 	if (exec->path) {
 		prefetch(&exec->path[side]);
 		prefetch(&exec->path[side].dst);
@@ -795,7 +799,7 @@ void cairn_exec_init(struct cairn_exec *exec, struct cairn_qpc *qpc,
 		INIT_LIST_HEAD(&exec->side[i].drain);
 		exec->side[i].drain_cpu = CAIRN_NOT_DRAINING;
 		exec->side[i].exec = exec;
-		timerqueue_init(&exec->side[i].timer);
+		cairn_wheel_init_entry(&exec->side[i].timer);
 	}
 	cairn_hold_init(&exec->hold);
 	atomic_set(&exec->draining, 0);

@@ -26,13 +26,13 @@
 
 #include <linux/skbuff.h>
 #include <linux/spinlock.h>
-#include <linux/timerqueue.h>
 #include "device/hold.h"
 #include "device/nic.h"
 #include "device/parcel.h"
 #include "device/path.h"
 #include "engine/alarm.h"
 #include "engine/qp.h"
+#include "lane/wheel.h"
 
 struct cairn_lane;
 
@@ -46,55 +46,57 @@ struct cairn_lane;
 /* cairn_exec_stop() adds it to cairn_exec.draining while it waits for 0 bound sides. */
 #define CAIRN_DRAIN_AWAITED	16
 
+/* Two cache lines (x86_64, without lock debugging): what each run touches, and what it
+ * touches when it sends or moves its deadline.
+ */
 struct cairn_exec_side {
 	spinlock_t lock;		/* the engine's side, see engine/qp.h */
+	u32 rxq_bytes;			/* truesize of rxq, under rxq.lock */
 	unsigned long events;		/* bit 0: there is work that no run has taken */
 	struct sk_buff_head rxq;
-	u32 rxq_bytes;			/* truesize of rxq, under rxq.lock */
-	/* lane/drain.h */
-	struct cairn_exec *exec;
-	struct list_head drain;
 	int drain_cpu;			/* bound to this CPU; or CAIRN_NOT_DRAINING */
 	bool to_lane;			/* the lane runs the side when the binding ends */
 	/* The engine's deadline. alarm.due is written under the side's lock, alarm.set
 	 * and the timer under lane->lock.
 	 */
 	struct cairn_alarm alarm;
-	struct timerqueue_node timer;
+	struct cairn_wheel_entry timer;
+	/* lane/drain.h */
+	struct cairn_exec *exec;
+	struct list_head drain;
 	/* Bit 0: on the list of a CPU whose run handed packets to this side. */
 	unsigned long handed;
 	struct cairn_exec_side *next_handed;
 };
 
 struct cairn_exec {
+	/* The head, a cache line that every run touches. */
 	struct cairn_qpc *qpc;
 	struct cairn_nic *nic;
 	struct cairn_lane *lane;
-	/* The owner sets these two before the QP is in the table; then constant. */
-	bool kernel;		/* a kernel QP, see cairn_exec_kick() */
 	/* Paths to the peer, one for each side; packets from another source are
 	 * dropped. NULL: not connected, any source. path[side] is read under the
-	 * side's lock.
+	 * side's lock. The owner sets path and kernel before the QP is in the table;
+	 * then they are constant.
 	 */
 	const struct cairn_path *path;
-	struct cairn_exec_side side[CAIRN_SIDES];
-	struct cairn_hold hold;		/* under side[CAIRN_RESP].lock */
-	struct cairn_watch *watch;	/* lane/watch.h */
-	u32 id;				/* the QP's number in the watch */
-	u64 *ready;			/* word of the ready map; NULL: kernel QP */
-	u32 slot;			/* in the lane's scheduler */
-	u32 next_wqe;			/* ring unit, a prefetch hint */
+	bool kernel;		/* a kernel QP, see cairn_exec_kick() */
 	/* The write pointer may have moved since it was last read. Under
 	 * side[CAIRN_REQ].lock.
 	 */
 	bool look;
+	u32 slot;			/* in the lane's scheduler */
 	unsigned long wanted;		/* a bit for each side that wants a turn; atomic */
 	s32 debt[CAIRN_SIDES];		/* bytes (engine/sched.h); for the lane's thread */
+	atomic_t draining;		/* sides bound to a CPU */
 	/* Under lane->lock: */
-	bool queued;			/* in the lane's FIFO */
 	u8 running;			/* runs by thread and timer in progress */
 	bool stopped;			/* has left the lane */
-	atomic_t draining;		/* sides bound to a CPU */
+	struct cairn_exec_side side[CAIRN_SIDES];
+	struct cairn_hold hold;		/* under side[CAIRN_RESP].lock */
+	struct cairn_watch *watch;	/* lane/watch.h */
+	u64 *ready;			/* word of the ready map; NULL: kernel QP */
+	u32 id;				/* the QP's number in the watch */
 };
 
 /*
@@ -236,6 +238,9 @@ void cairn_exec_hand_copy(struct cairn_exec *exec, enum cairn_side_id side,
  */
 void cairn_exec_rx_copy(struct cairn_exec *exec, enum cairn_side_id side,
 			struct sk_buff *skb);
+
+/* Prefetch what cairn_exec_prefetch() reads of @exec. Any context, without a lock. */
+void cairn_exec_prefetch_head(const struct cairn_exec *exec);
 
 /* Prefetch the state of @side for a run that will begin soon: its lock, its alarm, its
  * path, and the context's lines. Any context, without a lock.

@@ -18,6 +18,7 @@
 #include <linux/slab.h>
 #include <linux/topology.h>
 #include "compat/hrtimer.h"
+#include "device/clock.h"
 #include "device/cpu.h"
 #include "device/mrcache.h"
 #include "engine/requester.h"
@@ -43,9 +44,26 @@
  */
 #define CAIRN_TIMER_BATCH	64
 #define CAIRN_TIMER_SENDERS	8
-/* Entries that one expiry of the timer handles, and the packets of each of its runs. */
-#define CAIRN_TIMER_EXPIRIES	128
+/* Entries that are looked at while interrupts are off, how often one expiry of the timer
+ * does that, and the packets of each of its runs.
+ */
+#define CAIRN_TIMER_LOOKS	64
+#define CAIRN_TIMER_PARTS	32
 #define CAIRN_TIMER_BUDGET	16
+
+/* The WQE of a turn is fetched this many turns before. */
+#define LANE_WQE_AHEAD		2u
+
+struct lane_turn {
+	struct cairn_exec *exec;	/* counted in its running */
+	unsigned long sides;		/* those that want the turn */
+};
+
+/* Turns that are taken together. */
+struct lane_vector {
+	struct lane_turn turn[CAIRN_VECTOR];
+	u32 num;
+};
 
 static struct cairn_lane *lanes[CAIRN_MAX_LANES];
 static unsigned int num_lanes;		/* constant after cairn_lanes_start() */
@@ -85,20 +103,27 @@ void cairn_lane_ready(struct cairn_exec *exec, enum cairn_side_id side)
 static void lane_disarm(struct cairn_lane *lane, struct cairn_exec_side *state)
 {
 	lockdep_assert_held(&lane->lock);
-	timerqueue_del(&lane->timers, &state->timer);
+	cairn_wheel_remove(&state->timer);
 	WRITE_ONCE(state->alarm.set, 0);
 }
 
-/* Add a timer entry. Return: true when it is the first one now, so that the caller has
- * to start the hrtimer.
- */
-static bool lane_set_timer(struct cairn_lane *lane,
-			   struct cairn_exec_side *state, u64 deadline)
+/* Start the timer, if that is not done for an earlier time. */
+static void lane_start_timer(struct cairn_lane *lane, u64 at)
+{
+	lockdep_assert_held(&lane->lock);
+	if (at >= lane->timer_at)
+		return;
+	lane->timer_at = at;
+	hrtimer_start(&lane->timer, at, HRTIMER_MODE_ABS_SOFT);
+}
+
+/* Add a timer entry. Return: when the timer has to look at it. */
+static u64 lane_set_timer(struct cairn_lane *lane,
+			  struct cairn_exec_side *state, u64 deadline)
 {
 	lockdep_assert_held(&lane->lock);
 	WRITE_ONCE(state->alarm.set, deadline);
-	state->timer.expires = deadline;
-	return timerqueue_add(&lane->timers, &state->timer);
+	return cairn_wheel_add(&lane->wheel, &state->timer, deadline);
 }
 
 void cairn_lane_set_timer(struct cairn_exec *exec, enum cairn_side_id side,
@@ -112,11 +137,23 @@ void cairn_lane_set_timer(struct cairn_exec *exec, enum cairn_side_id side,
 	if (!exec->stopped) {
 		if (state->alarm.set)
 			lane_disarm(lane, state);
-		if (lane_set_timer(lane, state, deadline))
-			hrtimer_start(&lane->timer, deadline,
-				      HRTIMER_MODE_ABS_SOFT);
+		lane_start_timer(lane, lane_set_timer(lane, state, deadline));
 	}
 	spin_unlock_irqrestore(&lane->lock, flags);
+}
+
+/* Drop a QP from the FIFO. Return: false if it is not there. */
+static bool lane_unqueue(struct cairn_lane *lane, u32 slot)
+{
+	struct cairn_lane_word *word = lane->words[slot / 64];
+	u64 bit = BIT_ULL(slot % 64);
+
+	lockdep_assert_held(&lane->lock);
+	if (!(word->queued & bit))
+		return false;
+	word->queued &= ~bit;
+	cairn_fifo_purge(&lane->fifo, slot);
+	return true;
 }
 
 void cairn_lane_purge(struct cairn_exec *exec)
@@ -125,11 +162,8 @@ void cairn_lane_purge(struct cairn_exec *exec)
 	unsigned long flags;
 
 	spin_lock_irqsave(&lane->lock, flags);
-	if (!exec->stopped && exec->queued) {
-		cairn_nic_count(exec->nic, CAIRN_CTR_RATE_PURGES,
-				cairn_fifo_purge(&lane->fifo, exec->slot));
-		exec->queued = false;
-	}
+	if (!exec->stopped && lane_unqueue(lane, exec->slot))
+		cairn_nic_count(exec->nic, CAIRN_CTR_RATE_PURGES, 1);
 	spin_unlock_irqrestore(&lane->lock, flags);
 }
 
@@ -141,17 +175,15 @@ static void lane_put_running(struct cairn_lane *lane, struct cairn_exec *exec)
 		wake_up_all(&lane->idle);
 }
 
-/* Take the first entry off the queue if it has expired. */
+/* Take an entry that has expired. @looks: entries that may be looked at; decreased. */
 static struct cairn_exec_side *lane_take_expired(struct cairn_lane *lane,
-						 u64 now)
+						 u64 now, u32 *looks)
 {
-	struct timerqueue_node *node = timerqueue_getnext(&lane->timers);
+	struct cairn_wheel_entry *entry;
 
 	lockdep_assert_held(&lane->lock);
-	if (!node || node->expires > now)
-		return NULL;
-	timerqueue_del(&lane->timers, node);
-	return container_of(node, struct cairn_exec_side, timer);
+	entry = cairn_wheel_take(&lane->wheel, now, looks);
+	return entry ? container_of(entry, struct cairn_exec_side, timer) : NULL;
 }
 
 /* Is the side of an expired entry due? If its deadline has moved, the entry is added
@@ -168,133 +200,218 @@ static bool lane_is_due(struct cairn_lane *lane, struct cairn_exec_side *state,
 	return due && due <= now;
 }
 
+/* One expiry of the timer. */
+struct lane_expiry {
+	u64 now;
+	u32 runs;		/* sides that it may still run */
+	u32 senders;		/* those that may send */
+	bool share;		/* it may run sides that retry after an RNR NAK */
+	bool wake;		/* the thread has work */
+};
+
+/* May the timer itself run the side? Responses may be long, so the thread sends them. */
+static bool lane_timer_may_run(const struct lane_expiry *expiry,
+			       const struct cairn_exec *exec,
+			       enum cairn_side_id side)
+{
+	return expiry->runs && expiry->senders && side == CAIRN_REQ &&
+	       (expiry->share || !cairn_req_asks_again(exec->qpc));
+}
+
+/* Run a side that is due, or leave it to the thread. */
+static void lane_expire(struct lane_expiry *expiry, struct cairn_exec *exec,
+			enum cairn_side_id side)
+{
+	struct cairn_budget tx = {
+		.packets = CAIRN_TIMER_BUDGET,
+		.bytes = CAIRN_QUANTUM,
+	};
+
+	cairn_nic_count(exec->nic, CAIRN_CTR_TIMER_TURNS, 1);
+	if (!lane_timer_may_run(expiry, exec, side)) {
+		lane_mark(exec, side);
+		expiry->wake = true;
+		return;
+	}
+	expiry->runs--;
+	cairn_exec_serve(exec, side, CAIRN_TIMER_BUDGET, &tx);
+	expiry->senders -= tx.packets != CAIRN_TIMER_BUDGET;
+}
+
+/* Look at some expired entries, with interrupts off, until a side is due. @looks: those
+ * that may be looked at; decreased. Return: the side, whose QP counts as running.
+ */
+static struct cairn_exec_side *lane_next_due(struct cairn_lane *lane, u64 now,
+					     u32 *looks)
+{
+	struct cairn_exec_side *state;
+
+	spin_lock_irq(&lane->lock);
+	do
+		state = lane_take_expired(lane, now, looks);
+	while (state && !lane_is_due(lane, state, now));
+	if (state)
+		state->exec->running++;
+	spin_unlock_irq(&lane->lock);
+	return state;
+}
+
+/* Look at all expired entries, within the limits. */
+static void lane_expire_all(struct cairn_lane *lane, struct lane_expiry *expiry)
+{
+	u32 parts = CAIRN_TIMER_PARTS, looks = CAIRN_TIMER_LOOKS;
+	struct cairn_exec_side *state;
+
+	while (parts) {
+		state = lane_next_due(lane, expiry->now, &looks);
+		if (state) {
+			lane_expire(expiry, state->exec,
+				    state - state->exec->side);
+			spin_lock_irq(&lane->lock);
+			lane_put_running(lane, state->exec);
+			spin_unlock_irq(&lane->lock);
+		} else if (looks) {
+			return;
+		}
+		if (!looks) {
+			looks = CAIRN_TIMER_LOOKS;
+			parts--;
+		}
+	}
+}
+
 static enum hrtimer_restart lane_timer_expired(struct hrtimer *timer)
 {
 	struct cairn_lane *lane = container_of(timer, struct cairn_lane, timer);
-	struct timerqueue_node *node;
-	u32 left = CAIRN_TIMER_BATCH, senders = CAIRN_TIMER_SENDERS;
-	u32 expiries = CAIRN_TIMER_EXPIRIES;
-	struct cairn_budget tx;
-	u64 now = ktime_get_ns();
-	struct cairn_exec_side *state;
-	unsigned long flags;
-	bool wake = false, share;
+	struct lane_expiry expiry = {
+		.now = ktime_get_ns(),
+		.runs = CAIRN_TIMER_BATCH,
+		.senders = CAIRN_TIMER_SENDERS,
+	};
+	u64 next;
 
 	cairn_cpu_enter();
 	cairn_env_plug();
-	spin_lock_irqsave(&lane->lock, flags);
-	share = cairn_alarm_share_begin(&lane->timer_share, now);
-	while (expiries-- && (state = lane_take_expired(lane, now))) {
-		struct cairn_exec *exec = state->exec;
-		enum cairn_side_id side = state - exec->side;
-
-		if (!lane_is_due(lane, state, now))
-			continue;
-		cairn_nic_count(exec->nic, CAIRN_CTR_TIMER_TURNS, 1);
-		/* Responses may be long, so the thread sends them. */
-		if (!left || !senders || side == CAIRN_RESP ||
-		    (!share && cairn_req_asks_again(exec->qpc))) {
-			lane_mark(exec, side);
-			wake = true;
-			continue;
-		}
-		left--;
-		tx = (struct cairn_budget){
-			.packets = CAIRN_TIMER_BUDGET,
-			.bytes = CAIRN_QUANTUM,
-		};
-		exec->running++;
-		spin_unlock_irqrestore(&lane->lock, flags);
-		cairn_exec_serve(exec, side, CAIRN_TIMER_BUDGET, &tx);
-		senders -= tx.packets != CAIRN_TIMER_BUDGET;
-		spin_lock_irqsave(&lane->lock, flags);
-		lane_put_running(lane, exec);
-	}
-	node = timerqueue_getnext(&lane->timers);
+	expiry.share = cairn_alarm_share_begin(&lane->timer_share, expiry.now);
+	spin_lock_irq(&lane->lock);
+	lane->timer_at = U64_MAX;
+	spin_unlock_irq(&lane->lock);
+	lane_expire_all(lane, &expiry);
+	spin_lock_irq(&lane->lock);
+	next = cairn_wheel_next(&lane->wheel);
 	/* Not in the past, so that other timers of this CPU expire in between. */
-	if (node)
-		hrtimer_start(timer, max_t(u64, node->expires, ktime_get_ns()),
-			      HRTIMER_MODE_ABS_SOFT);
-	spin_unlock_irqrestore(&lane->lock, flags);
+	if (next)
+		lane_start_timer(lane, max_t(u64, next, ktime_get_ns()));
+	spin_unlock_irq(&lane->lock);
 	cairn_env_unplug();
 	cairn_cpu_leave();
-	cairn_alarm_share_end(&lane->timer_share, ktime_get_ns() - now);
-	if (wake)
+	cairn_alarm_share_end(&lane->timer_share,
+			      ktime_get_ns() - expiry.now);
+	if (expiry.wake)
 		cairn_lane_wake(lane);
 	return HRTIMER_NORESTART;
 }
 
-/* Select QPs ahead into the FIFO, in the scheduler's order. They stay marked until their
- * turn begins.
+/*
+ * The stages of a turn: it is selected, its QP's head is fetched, then the context, then
+ * WQE and record, and the QP runs. Each stage is done for several turns before the next
+ * one, so that the cache lines that it waits for arrive together.
+ */
+
+/* Select QPs into the FIFO, in the scheduler's order. They stay marked until their turn
+ * begins.
  */
 static void lane_select(struct cairn_lane *lane)
 {
 	u32 slot, tries = CAIRN_LANE_TRIES;
-	struct cairn_exec *exec;
+	struct cairn_lane_word *word;
 
 	lockdep_assert_held(&lane->lock);
 	while (!cairn_fifo_full(&lane->fifo) && tries--) {
 		slot = cairn_sched_next(&lane->sched);
 		if (slot == CAIRN_SCHED_NONE)
 			return;
-		exec = cairn_lane_qp(lane, slot);
-		if (!exec) {
+		word = lane->words[slot / 64];
+		if (!word || !(word->used & BIT_ULL(slot % 64))) {
 			cairn_sched_clear(&lane->sched, slot);
 			continue;
 		}
 		/* The search has come round: all marked QPs are selected. */
-		if (exec->queued)
+		if (word->queued & BIT_ULL(slot % 64))
 			return;
-		exec->queued = true;
-		cairn_exec_prefetch(exec, CAIRN_REQ);
-		cairn_fifo_push(&lane->fifo, slot, READ_ONCE(exec->next_wqe));
+		word->queued |= BIT_ULL(slot % 64);
+		prefetch(&word->exec[slot % 64]);
+		cairn_fifo_push(&lane->fifo, slot);
 	}
 }
 
-/* Prefetch the WQE of the QP whose turn is next, and what starting it writes. Its context
- * was prefetched when it was selected, so the addresses are read without a miss.
- */
-static void lane_prefetch_wqe(struct cairn_lane *lane)
+/* The QP of entry @n of the FIFO. */
+static struct cairn_exec *lane_nth_qp(struct cairn_lane *lane, u32 n)
 {
-	const struct cairn_fifo_entry *entry;
-	struct cairn_qpc *qpc;
-
-	lockdep_assert_held(&lane->lock);
-	if (!cairn_fifo_len(&lane->fifo))
-		return;
-	entry = cairn_fifo_peek(&lane->fifo, 0);
-	qpc = cairn_lane_qp(lane, entry->queue)->qpc;
-	cairn_env_sq_prefetch(qpc, entry->wqe);
-	cairn_req_prefetch_start(qpc);
+	return cairn_lane_qp(lane, cairn_fifo_peek(&lane->fifo, n));
 }
 
-/* Begin the next turn. @sides: the sides that want it. Return: the QP, counted in its
- * running; NULL: no QP is marked.
- */
-static struct cairn_exec *lane_take_turn(struct cairn_lane *lane,
-					 unsigned long *sides)
+/* Fetch the heads of the QPs from entry @first of the FIFO on. */
+static void lane_fetch_heads(struct cairn_lane *lane, u32 first)
 {
-	struct cairn_fifo_entry entry;
+	lockdep_assert_held(&lane->lock);
+	for (; first < cairn_fifo_len(&lane->fifo); first++)
+		cairn_exec_prefetch_head(lane_nth_qp(lane, first));
+}
+
+/* The same for their contexts. */
+static void lane_fetch_contexts(struct cairn_lane *lane, u32 first)
+{
+	lockdep_assert_held(&lane->lock);
+	for (; first < cairn_fifo_len(&lane->fifo); first++)
+		cairn_exec_prefetch(lane_nth_qp(lane, first), CAIRN_REQ);
+}
+
+/* Begin the turn of the oldest entry. Return: false: no QP is marked. */
+static bool lane_take_turn(struct cairn_lane *lane, struct lane_turn *turn)
+{
 	struct cairn_lane_word *word;
 	struct cairn_exec *exec;
+	u32 slot;
+	u64 bit;
 
 	lockdep_assert_held(&lane->lock);
-	lane_select(lane);
-	if (!cairn_fifo_pop(&lane->fifo, &entry))
-		return NULL;
-	lane_prefetch_wqe(lane);
-	exec = cairn_lane_qp(lane, entry.queue);
-	exec->queued = false;
+	if (!cairn_fifo_pop(&lane->fifo, &slot))
+		return false;
+	word = lane->words[slot / 64];
+	bit = BIT_ULL(slot % 64);
+	exec = word->exec[slot % 64];
+	word->queued &= ~bit;
 	exec->running++;
-	cairn_sched_clear(&lane->sched, entry.queue);
-	*sides = xchg(&exec->wanted, 0);
-	word = lane->words[entry.queue / 64];
-	if (word->posted & BIT_ULL(entry.queue % 64)) {
-		word->posted &= ~BIT_ULL(entry.queue % 64);
-		*sides |= BIT(CAIRN_REQ);
+	cairn_sched_clear(&lane->sched, slot);
+	turn->exec = exec;
+	turn->sides = xchg(&exec->wanted, 0);
+	if (word->posted & bit) {
+		word->posted &= ~bit;
+		turn->sides |= BIT(CAIRN_REQ);
 		cairn_nic_count(exec->nic, CAIRN_CTR_POLLED_POSTS, 1);
 	}
-	return exec;
+	return true;
+}
+
+/* End the turns of @vector and take the next ones. @idle: the last round had no work. */
+static void lane_next_vector(struct cairn_lane *lane, struct lane_vector *vector,
+			     bool idle)
+{
+	u32 fetched;
+
+	spin_lock_irq(&lane->lock);
+	while (vector->num)
+		lane_put_running(lane, vector->turn[--vector->num].exec);
+	cairn_watches_poll(lane, idle);
+	fetched = cairn_fifo_len(&lane->fifo);
+	lane_select(lane);
+	lane_fetch_heads(lane, fetched);
+	lane_fetch_contexts(lane, fetched);
+	while (vector->num < CAIRN_VECTOR &&
+	       lane_take_turn(lane, &vector->turn[vector->num]))
+		vector->num++;
+	spin_unlock_irq(&lane->lock);
 }
 
 /* The turn of one side, within its share in bytes. BH off. Return: bytes sent. */
@@ -317,33 +434,50 @@ static u32 lane_serve_share(struct cairn_exec *exec, enum cairn_side_id side)
 	return bytes - tx.bytes;
 }
 
-/* One turn. @done: QP of the previous turn, or NULL. @idle: the last round had no work.
- * @bytes: decreased by the bytes sent. BH off. Return: the QP, which counts as running
- * until the next turn; NULL: there was no work.
- */
-static struct cairn_exec *lane_turn(struct cairn_lane *lane,
-				    struct cairn_exec *done, bool idle,
-				    s32 *bytes)
+/* One turn. BH off. Return: bytes sent. */
+static s32 lane_serve_turn(const struct lane_turn *turn)
 {
-	struct cairn_exec *exec;
-	unsigned long sides;
 	unsigned int side;
 	s32 sent = 0;
 
-	spin_lock_irq(&lane->lock);
-	if (done)
-		lane_put_running(lane, done);
-	cairn_watches_poll(lane, idle);
-	exec = lane_take_turn(lane, &sides);
-	spin_unlock_irq(&lane->lock);
-	if (!exec)
-		return NULL;
+	cairn_nic_count(turn->exec->nic, CAIRN_CTR_LANE_TURNS, 1);
+	for_each_set_bit(side, &turn->sides, CAIRN_SIDES)
+		sent += lane_serve_share(turn->exec, side);
+	return sent;
+}
 
-	cairn_nic_count(exec->nic, CAIRN_CTR_LANE_TURNS, 1);
-	for_each_set_bit(side, &sides, CAIRN_SIDES)
-		sent += lane_serve_share(exec, side);
-	*bytes -= sent;
-	return exec;
+/* The turn has to wait for the next round. */
+static void lane_put_off_turn(const struct lane_turn *turn)
+{
+	unsigned int side;
+
+	for_each_set_bit(side, &turn->sides, CAIRN_SIDES)
+		lane_mark(turn->exec, side);
+}
+
+/* Serve the turns of @vector until @bytes are used up. BH off. Return: false if the round
+ * is over.
+ */
+static bool lane_serve_vector(const struct lane_vector *vector, s32 *bytes)
+{
+	const struct lane_turn *turn = vector->turn;
+	bool goes_on = true;
+	u32 i;
+
+	cairn_clock_begin_vector(vector->num);
+	for (i = 0; i < min(vector->num, LANE_WQE_AHEAD); i++)
+		cairn_req_prefetch_start(turn[i].exec->qpc);
+	for (i = 0; i < vector->num; i++, turn++) {
+		if (i + LANE_WQE_AHEAD < vector->num)
+			cairn_req_prefetch_start(turn[LANE_WQE_AHEAD].exec->qpc);
+		if (!goes_on) {
+			lane_put_off_turn(turn);
+			continue;
+		}
+		*bytes -= lane_serve_turn(turn);
+		goes_on = *bytes > 0 && !need_resched();
+	}
+	return goes_on;
 }
 
 /*
@@ -353,22 +487,22 @@ static struct cairn_exec *lane_turn(struct cairn_lane *lane,
  */
 static bool lane_round(struct cairn_lane *lane, bool idle)
 {
-	struct cairn_exec *exec = NULL;
+	struct lane_vector vector = {};
 	s32 bytes = CAIRN_ROUND_BYTES;
 	u32 turns = 0;
 
 	cairn_cpu_lock();
 	cairn_env_plug();
 	do {
-		exec = lane_turn(lane, exec, idle && !turns, &bytes);
-		turns += exec ? 1 : 0;
-	} while (exec && turns < CAIRN_ROUND_TURNS && bytes > 0 &&
-		 !need_resched());
-	if (exec) {
-		spin_lock_irq(&lane->lock);
-		lane_put_running(lane, exec);
-		spin_unlock_irq(&lane->lock);
-	}
+		lane_next_vector(lane, &vector, idle && !turns);
+		turns += vector.num;
+	} while (lane_serve_vector(&vector, &bytes) && vector.num &&
+		 turns < CAIRN_ROUND_TURNS);
+	cairn_clock_begin_vector(0);
+	spin_lock_irq(&lane->lock);
+	while (vector.num)
+		lane_put_running(lane, vector.turn[--vector.num].exec);
+	spin_unlock_irq(&lane->lock);
 	cairn_env_unplug();
 	cairn_cpu_unlock();
 	return turns;
@@ -442,7 +576,7 @@ void cairn_lane_leave(struct cairn_exec *exec)
 	word->exec[exec->slot % 64] = NULL;
 	word->used &= ~BIT_ULL(exec->slot % 64);
 	word->posted &= ~BIT_ULL(exec->slot % 64);
-	cairn_fifo_purge(&lane->fifo, exec->slot);
+	lane_unqueue(lane, exec->slot);
 	for (side = 0; side < CAIRN_SIDES; side++)
 		if (exec->side[side].alarm.set)
 			lane_disarm(lane, &exec->side[side]);
@@ -482,7 +616,8 @@ static void lane_init(struct cairn_lane *lane)
 	spin_lock_init(&lane->lock);
 	mutex_init(&lane->slots_lock);
 	INIT_LIST_HEAD(&lane->active);
-	timerqueue_init_head(&lane->timers);
+	cairn_wheel_init(&lane->wheel, ktime_get_ns());
+	lane->timer_at = U64_MAX;
 	hrtimer_setup(&lane->timer, lane_timer_expired, CLOCK_MONOTONIC,
 		      HRTIMER_MODE_ABS_SOFT);
 	init_waitqueue_head(&lane->wake);

@@ -4,8 +4,9 @@
  * their sides. Lanes belong to the module, not to a device.
  *
  * A QP has a slot in the lane's scheduler. Any context marks the slot, without a
- * lock, when the thread has to run the QP. The thread selects some QPs ahead into its
- * FIFO, so that their contexts and WQEs are prefetched while others are served.
+ * lock, when the thread has to run the QP. The thread takes a vector of turns at a time
+ * and selects the QPs of the next ones into its FIFO. Stage by stage it prefetches what
+ * their runs need while it serves others (lane_select() and those behind it).
  *
  * The lane's lock is the innermost one: it is taken below side locks, with interrupts
  * off. Below it only locks of the kernel are taken: those of hrtimers and of wake-ups.
@@ -16,18 +17,19 @@
 #include <linux/hrtimer.h>
 #include <linux/lockdep.h>
 #include <linux/mutex.h>
-#include <linux/timerqueue.h>
 #include <linux/wait.h>
 #include "engine/fifo.h"
 #include "engine/sched.h"
 #include "engine/slots.h"
 #include "lane/exec.h"
 #include "lane/watch.h"
+#include "lane/wheel.h"
 
 /* 64 slots of the scheduler: of one watch, or shared by several. Under lane->lock. */
 struct cairn_lane_word {
 	u64 used;			/* a bit for each exec that is not NULL */
 	u64 posted;			/* ready bits taken; the turn has not begun */
+	u64 queued;			/* in the lane's FIFO */
 	struct cairn_exec *exec[64];
 };
 
@@ -40,8 +42,9 @@ struct cairn_lane {
 	struct cairn_slots slots;
 	struct list_head active;	/* active watches (lane/watch.h) */
 	u32 round;			/* number of the round that polls them */
-	struct timerqueue_head timers;	/* struct cairn_exec_side.timer */
-	struct hrtimer timer;		/* expires with the first of timers */
+	struct cairn_wheel wheel;	/* struct cairn_exec_side.timer */
+	u64 timer_at;			/* when the timer expires; U64_MAX: it is not set */
+	struct hrtimer timer;		/* looks at the wheel */
 	struct cairn_timer_share timer_share;	/* used by the timer only */
 	wait_queue_head_t wake;		/* the thread waits for lane_has_work() */
 	wait_queue_head_t idle;		/* cairn_lane_leave() waits for running == 0 */

@@ -333,7 +333,7 @@ static struct cairn_mr *access_find(struct cairn_dev *dev, u32 key,
 static int access_resolve(u32 key, u64 va, u64 len,
 			  struct access_fragments *frags)
 {
-	struct cairn_dev *dev = to_cairn_dev(frags->qp->ibqp.device);
+	struct cairn_dev *dev = cairn_qp_dev(frags->qp);
 	struct cairn_mr *mr;
 	unsigned int seq;
 	int err;
@@ -486,7 +486,7 @@ int cairn_access_check_atomic(struct cairn_qp *qp, u32 key, u64 va,
  */
 u64 cairn_access_flush_limit(struct cairn_qp *qp, u32 key)
 {
-	struct cairn_mr *mr = cairn_key_find(to_cairn_dev(qp->ibqp.device), key);
+	struct cairn_mr *mr = cairn_key_find(cairn_qp_dev(qp), key);
 
 	return mr && cairn_key_is(mr, key, qp->pd) ?
 	       (u64)READ_ONCE(mr->flush_limit) * NSEC_PER_MSEC : 0;
@@ -507,7 +507,7 @@ u64 cairn_access_flush_limit(struct cairn_qp *qp, u32 key)
  */
 int cairn_access_bounds(struct cairn_qp *qp, u32 key, u64 *va, u64 *len)
 {
-	struct cairn_dev *dev = to_cairn_dev(qp->ibqp.device);
+	struct cairn_dev *dev = cairn_qp_dev(qp);
 	struct cairn_mr *mr;
 	unsigned int seq;
 

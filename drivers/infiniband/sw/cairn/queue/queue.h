@@ -24,19 +24,20 @@ struct cairn_next_ring;
  * struct is space 2. Only queue/next_ring.h changes ring, depth and next.
  */
 struct cairn_queue {
+	/* One cache line for a send queue. */
 	void *ring;
 	u32 depth;			/* units, power of two */
-	u32 stride;			/* units of a receive WQE */
+	u32 key;			/* in the cache */
 	u32 index;			/* device's own pointer, see qinfo_dev */
-	u32 qid;
+	u32 seen;			/* send queue: the host's pointer at the last read */
 	struct cairn_qinfo_dev *dev;	/* space 1 */
 	struct cairn_qinfo_host *host;	/* space 3 */
-	/* For queue/host_index.h. */
-	struct cairn_qicache *cache;
-	u32 key;			/* in the cache */
-	u32 seen;			/* send queue: the host's pointer at the last read */
+	struct cairn_qicache *cache;	/* for queue/host_index.h, as key and rung */
 	atomic64_t rung;		/* pointer of a doorbell, not handled yet */
 	struct rdma_user_mmap_entry *entry;	/* NULL: kernel queue */
+	/* The rest. */
+	u32 stride;			/* units of a receive WQE */
+	u32 qid;
 	struct cairn_next_ring *next;	/* prepared; the owner's mutex protects it */
 };
 

@@ -331,6 +331,11 @@ int cairn_env_sq_tail(struct cairn_qpc *c, u32 *tail)
 	return 0;
 }
 
+void cairn_env_sq_prefetch(struct cairn_qpc *c, u32 idx)
+{
+	prefetch(to_qp(c)->ring + (idx & (DEPTH - 1)) * CAIRN_UNIT_SIZE);
+}
+
 void cairn_env_sq_copy(struct cairn_qpc *c, u32 idx, u32 units, void *buf)
 {
 	u8 *to = buf;
@@ -401,6 +406,7 @@ int cairn_env_held(struct cairn_qpc *c, u32 psn,
 		   struct cairn_pkt *pkt) { return -ENOENT; }
 void cairn_env_drop_held(struct cairn_qpc *c) {}
 void cairn_env_sq_release(struct cairn_qpc *c, u32 idx) {}
+void cairn_env_sq_prefetch_release(struct cairn_qpc *c) {}
 int cairn_env_rq_take(struct cairn_qpc *c, void *buf) { return 0; }
 void cairn_env_rq_starved(struct cairn_qpc *c) {}
 int cairn_env_take_srq(struct cairn_qpc *c, u32 srqn) { abort(); }
@@ -448,7 +454,7 @@ static void select_ahead(void)
 		cairn_sched_clear(&sched, slot);
 		if (fetch != FETCH_NONE)
 			prefetch_for(SCALE_SEND, &qp_at(slot)->c);
-		cairn_fifo_push(&fifo, slot, 0);
+		cairn_fifo_push(&fifo, slot);
 	}
 }
 
@@ -500,23 +506,20 @@ static void look_whether_it_waits(struct bench_qp *qp, u32 slot)
 
 static void scale_serve(void)
 {
-	struct cairn_fifo_entry entry;
 	struct bench_qp *qp;
+	u32 slot;
 
-	for (select_ahead(); cairn_fifo_pop(&fifo, &entry); select_ahead()) {
+	for (select_ahead(); cairn_fifo_pop(&fifo, &slot); select_ahead()) {
 		struct cairn_budget budget = { 64, 65536 };
 
 		if (fetch != FETCH_NONE && cairn_fifo_len(&fifo)) {
-			qp = qp_at(cairn_fifo_peek(&fifo, 0)->queue);
+			qp = qp_at(cairn_fifo_peek(&fifo, 0));
 			prefetch_behind(SCALE_SEND, qp);
-			__builtin_prefetch(qp->ring +
-					   (qp->c.req.sq_next & (DEPTH - 1)) *
-					   CAIRN_UNIT_SIZE);
 		}
 		begin_run(SCALE_SEND);
-		cairn_req_run(&qp_at(entry.queue)->c, clock_now, &budget);
+		cairn_req_run(&qp_at(slot)->c, clock_now, &budget);
 		begin_run(SCALE_POST);
-		look_whether_it_waits(table[entry.queue], entry.queue);
+		look_whether_it_waits(table[slot], slot);
 	}
 }
 

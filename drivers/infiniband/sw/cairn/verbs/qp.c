@@ -364,6 +364,7 @@ static void qp_init_receives(struct cairn_qp *qp,
 	if (xrc)
 		return;
 	qp->receives = init->srq ? &to_cairn_srq(init->srq)->rq : &qp->rq;
+	qp->send_cq = to_cairn_cq(init->send_cq);
 	qp->recv_cq = to_cairn_cq(init->recv_cq);
 }
 

@@ -275,14 +275,14 @@ struct cairn_qp_cold {
 struct cairn_qp {
 	struct ib_qp ibqp;
 	/* ib_qp ends in the middle of a cache line, and qpc begins one. The members
-	 * between them fill the gap.
+	 * between them fill the gap, so that no run touches ibqp.
 	 */
-	bool cc;			/* congestion control is enabled */
-	bool is_user;
-	refcount_t readers;		/* readers by netlink, and 1 until destroyed */
 	struct cairn_qp_cold *cold;
-	/* NULL: kernel QP, or XRC target, which may outlive its creator */
-	struct cairn_ucontext *uctx;
+	/* Values of the bound counter (verbs/qp_counter.c). NULL: those of the device
+	 * are used. Under the side locks.
+	 */
+	struct cairn_stats __percpu *stats;
+	struct cairn_cq *send_cq;	/* NULL: XRC target */
 	/* For messages of the peer: domain of the memory, receive queue, and CQ. An XRC
 	 * target changes them with each request (verbs/xrc.h).
 	 */
@@ -293,12 +293,13 @@ struct cairn_qp {
 	struct cairn_exec exec;
 	struct cairn_path path[CAIRN_SIDES];
 	struct cairn_queue sq;
-	struct cairn_rq rq;		/* unused if qpc.has_srq */
-	/* Values of the bound counter (verbs/qp_counter.c). NULL: those of the device
-	 * are used. Under the side locks.
-	 */
-	struct cairn_stats __percpu *stats;
 	spinlock_t sq_post_lock;	/* write pointer of kernel consumers; irqsave */
+	struct cairn_rq rq;		/* unused if qpc.has_srq */
+	/* NULL: kernel QP, or XRC target, which may outlive its creator */
+	struct cairn_ucontext *uctx;
+	bool cc;			/* congestion control is enabled */
+	bool is_user;
+	refcount_t readers;		/* readers by netlink, and 1 until destroyed */
 };
 
 /* Not checked in debug kernels, whose locks are larger, and in kernels that have a larger
@@ -310,6 +311,12 @@ static_assert(sizeof(struct cairn_qp) <= 2048 ||
 static inline struct cairn_dev *to_cairn_dev(struct ib_device *device)
 {
 	return container_of(device, struct cairn_dev, ibdev);
+}
+
+/* The device of a QP, without a look at ibqp: the data path does not touch its lines. */
+static inline struct cairn_dev *cairn_qp_dev(const struct cairn_qp *qp)
+{
+	return container_of(qp->exec.nic, struct cairn_dev, nic);
 }
 
 static inline struct cairn_qp *to_cairn_qp(struct ib_qp *qp)

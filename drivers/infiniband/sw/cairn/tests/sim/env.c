@@ -496,8 +496,16 @@ void cairn_env_sq_copy(struct cairn_qpc *qpc, u32 idx, u32 units, void *buf)
 		env_scribble(qp);
 }
 
-/* No lock is needed, and the call has no visible effect. */
+/* No lock is needed, and the calls have no visible effect. */
+void cairn_env_prefetch(struct cairn_qpc *qpc, enum cairn_side_id side)
+{
+}
+
 void cairn_env_sq_prefetch(struct cairn_qpc *qpc, u32 idx)
+{
+}
+
+void cairn_env_sq_prefetch_release(struct cairn_qpc *qpc)
 {
 }
 
