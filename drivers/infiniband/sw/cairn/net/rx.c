@@ -27,6 +27,7 @@
 #include <net/inet_ecn.h>
 #include <net/ip.h>
 #include <net/xfrm.h>
+#include "device/clock.h"
 #include "device/cpu.h"
 #include "device/mcast.h"
 #include "device/mrcache.h"
@@ -43,10 +44,14 @@
 /* After all filters, but before connection tracking confirms, which is last. */
 #define CAIRN_HOOK_PRIORITY	(NF_IP_PRI_LAST - 1)
 
-/* A QP is looked up this many packets before its own. */
-#define RX_AHEAD		4
-/* Its record is prefetched this many packets before, when the context has arrived. */
-#define RX_RECORD_AHEAD		2
+/*
+ * The stages that a packet of a train passes before it is handled. Each fetches what
+ * the next one reads, and is this many packets ahead of the packet that is handled.
+ */
+#define RX_NUMBER_AHEAD		8	/* QP number; fetches its entry in the table */
+#define RX_QP_AHEAD		6	/* the QP; fetches its head */
+#define RX_CONTEXT_AHEAD	4	/* fetches locks and context */
+#define RX_RECORD_AHEAD		2	/* fetches the record that an answer completes */
 /* Group members that are served in the soft interrupt; the others get clones.
  */
 #define RX_GROUP_NOW		4
@@ -56,12 +61,15 @@
 /* The shortest packet: BTH and ICRC. */
 #define CAIRN_MIN_PACKET	(sizeof(struct cairn_bth) + CAIRN_ICRC_LEN)
 
-/* A QP that was looked up ahead. */
+/* A packet in the stages. */
 struct rx_ahead {
-	struct cairn_exec *exec;	/* NULL: none, or not known */
-	u32 qpn;
-	enum cairn_side_id side;
+	struct cairn_exec *exec;	/* NULL: none, or not known yet */
+	u32 qpn;			/* RX_NO_QPN: there is no such packet */
+	u8 side;			/* enum cairn_side_id */
+	bool repeats;			/* same side as the packet before it */
 };
+
+#define RX_NO_QPN		0xffffffffu
 
 /* An skb, and the state of checking its packets. */
 struct rx_arrival {
@@ -95,8 +103,8 @@ struct rx_arrival {
 	u8 refuse;		/* by such a rule, as cairn_pkt.refuse */
 	u32 sender;		/* QP that handed it over; 0: unknown */
 	u32 copies;		/* made for members of a group */
-	/* A ring: the QPs of the current packet and those behind it. */
-	struct rx_ahead ahead[RX_AHEAD];
+	/* A ring: the current packet and those behind it. */
+	struct rx_ahead ahead[RX_NUMBER_AHEAD];
 };
 
 /* Packets in sequence for one QP side, or for a group. */
@@ -335,7 +343,7 @@ static void rx_fetch_region(struct cairn_nic *nic, const struct cairn_pkt *pkt)
 static struct cairn_exec *rx_find_qp(const struct rx_arrival *arrival, u32 k,
 				     u32 qpn)
 {
-	const struct rx_ahead *ahead = &arrival->ahead[k % RX_AHEAD];
+	const struct rx_ahead *ahead = &arrival->ahead[k % RX_NUMBER_AHEAD];
 
 	if (ahead->exec && ahead->qpn == qpn)
 		return ahead->exec;
@@ -421,43 +429,87 @@ static bool rx_check_packet(struct rx_arrival *arrival, u32 k,
 	return true;
 }
 
-/* Look up the QP of the packet RX_AHEAD behind packet @k, which is at byte
- * @done. Its context is prefetched while the packets before it are checked and
- * executed.
- */
-static void rx_look_ahead(struct rx_arrival *arrival, u32 k, u32 done)
+/* The stages of packet @k, in this order. It may be beyond the end of the train. */
+
+static void rx_stage_number(struct rx_arrival *arrival, u32 k)
 {
-	struct rx_ahead *ahead = &arrival->ahead[k % RX_AHEAD];
-	u32 at = done + RX_AHEAD * arrival->stride, qpn;
-	const struct cairn_bth *bth;
+	struct rx_ahead *ahead = &arrival->ahead[k % RX_NUMBER_AHEAD];
+	const struct rx_ahead *prev =
+		&arrival->ahead[(k - 1) % RX_NUMBER_AHEAD];
+	u32 at = k * arrival->stride;
+	const struct cairn_bth *bth = NULL;
 	struct cairn_bth buf;
 
-	if (at + sizeof(buf) > arrival->len)
-		return;
-	bth = skb_header_pointer(arrival->skb, arrival->offset + at,
-				 sizeof(buf), &buf);
+	ahead->exec = NULL;
+	ahead->qpn = RX_NO_QPN;
+	if (at + sizeof(buf) <= arrival->len)
+		bth = skb_header_pointer(arrival->skb, arrival->offset + at,
+					 sizeof(buf), &buf);
 	if (!bth)
 		return;
-	qpn = be32_to_cpu(bth->qpn) & CAIRN_24BIT_MASK;
+	ahead->qpn = be32_to_cpu(bth->qpn) & CAIRN_24BIT_MASK;
 	ahead->side = cairn_exec_side_of(bth->opcode);
-	if (ahead->exec && ahead->qpn == qpn)
+	ahead->repeats = k && prev->qpn == ahead->qpn &&
+			 prev->side == ahead->side;
+	if (!ahead->repeats)
+		cairn_table_prefetch(&arrival->nic->qp_table, ahead->qpn);
+}
+
+static void rx_stage_qp(struct rx_arrival *arrival, u32 k)
+{
+	struct rx_ahead *ahead = &arrival->ahead[k % RX_NUMBER_AHEAD];
+
+	if (ahead->qpn == RX_NO_QPN)
 		return;
-	ahead->qpn = qpn;
-	ahead->exec = cairn_table_find(&arrival->nic->qp_table, qpn);
+	if (ahead->repeats) {
+		ahead->exec = arrival->ahead[(k - 1) % RX_NUMBER_AHEAD].exec;
+		return;
+	}
+	ahead->exec = cairn_table_find(&arrival->nic->qp_table, ahead->qpn);
 	if (ahead->exec)
+		cairn_exec_prefetch_head(ahead->exec);
+}
+
+static void rx_stage_context(const struct rx_arrival *arrival, u32 k)
+{
+	const struct rx_ahead *ahead = &arrival->ahead[k % RX_NUMBER_AHEAD];
+
+	if (ahead->exec && !ahead->repeats)
 		cairn_exec_prefetch(ahead->exec, ahead->side);
 }
 
-/* Prefetch the record that the packet RX_RECORD_AHEAD behind packet @k
- * acknowledges.
- */
-static void rx_fetch_record(const struct rx_arrival *arrival, u32 k)
+static void rx_stage_record(const struct rx_arrival *arrival, u32 k)
 {
-	const struct rx_ahead *ahead =
-		&arrival->ahead[(k + RX_RECORD_AHEAD) % RX_AHEAD];
+	const struct rx_ahead *ahead = &arrival->ahead[k % RX_NUMBER_AHEAD];
 
 	if (ahead->exec && ahead->side == CAIRN_REQ)
 		cairn_req_prefetch_ack(ahead->exec->qpc);
+}
+
+/* The stages of the first packets of a train. */
+static void rx_fill_stages(struct rx_arrival *arrival)
+{
+	u32 k;
+
+	for (k = 0; k < RX_NUMBER_AHEAD; k++)
+		rx_stage_number(arrival, k);
+	for (k = 0; k < RX_QP_AHEAD; k++)
+		rx_stage_qp(arrival, k);
+	for (k = 0; k < RX_CONTEXT_AHEAD; k++)
+		rx_stage_context(arrival, k);
+	for (k = 0; k < RX_RECORD_AHEAD; k++)
+		rx_stage_record(arrival, k);
+}
+
+/* One step of the packets behind packet @k, which has been checked. */
+static void rx_step_stages(struct rx_arrival *arrival, u32 k)
+{
+	if (!(k % CAIRN_VECTOR))
+		cairn_clock_begin_vector(CAIRN_VECTOR);
+	rx_stage_number(arrival, k + RX_NUMBER_AHEAD);
+	rx_stage_qp(arrival, k + RX_QP_AHEAD);
+	rx_stage_context(arrival, k + RX_CONTEXT_AHEAD);
+	rx_stage_record(arrival, k + RX_RECORD_AHEAD);
 }
 
 /* Do the packets of @next directly follow those of @batch, for the same target?
@@ -635,11 +687,15 @@ static void rx_walk(struct rx_arrival *arrival)
 	struct cairn_pkt pkts[2], *pkt = pkts;
 	struct rx_batch batch = {};
 	u32 k, done, len;
+	bool train;
 
 	if (cairn_fault_on(arrival->nic) && !arrival->again) {
 		rx_walk_faulty(arrival);
 		return;
 	}
+	train = arrival->len > arrival->stride;
+	if (train)
+		rx_fill_stages(arrival);
 	for (k = 0, done = 0; done < arrival->len; k++, done += len) {
 		struct rx_batch next = {
 			.offset = arrival->offset + done,
@@ -648,8 +704,8 @@ static void rx_walk(struct rx_arrival *arrival)
 		};
 		bool good = rx_check_packet(arrival, k, &next);
 
-		rx_look_ahead(arrival, k, done);
-		rx_fetch_record(arrival, k);
+		if (train)
+			rx_step_stages(arrival, k);
 		if (!good)
 			continue;
 		if (rx_continues(&batch, &next)) {
@@ -665,6 +721,8 @@ static void rx_walk(struct rx_arrival *arrival)
 		rx_deliver(arrival, &batch, true);
 	else
 		kfree_skb(arrival->skb);
+	if (train)
+		cairn_clock_begin_vector(0);
 }
 
 /* Plugged for a train, so that its answers leave as a train too. */
