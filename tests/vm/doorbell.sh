@@ -75,6 +75,10 @@ points doorbell race $edge
 reads=$(($(counter "$DEV_A" qinfo_misses) - reads))
 # posts come in lists of 4.5 on average; the lane looks after a report, and never else
 expect_that "$reads reads of queue info for $edge posts" "3 * reads < 2 * edge"
+# a host with much other work may leave the lanes no time between two posts
+for ((try = 0; try < 20 && $(counter "$DEV_A" polled_posts) <= polled; try++)); do
+	doorbell race 500 >/dev/null
+done
 awake "lanes were awake for posts" \
 	"$(counter "$DEV_A" polled_posts) > polled"
 awake "and slept" "$(counter "$DEV_A" lane_sleeps) > slept"
