@@ -86,7 +86,8 @@ static void call_read_environment(struct call *call)
 
 	call->netns = call_variable("CNI_NETNS");
 	if (rule->netns && !call->netns)
-		reply_error(REPLY_ENVIRONMENT, "CNI_NETNS is not set: %s needs it", rule->name);
+		reply_error(REPLY_ENVIRONMENT, "CNI_NETNS is not set: the runtime must set it for %s",
+			    rule->name);
 	if (!rule->attachment)
 		return;
 	call->container = call_variable("CNI_CONTAINERID");
@@ -97,7 +98,7 @@ static void call_read_environment(struct call *call)
 	call->ifname = call_variable("CNI_IFNAME");
 	if (!call->ifname || !call_is_ifname(call->ifname))
 		reply_error(REPLY_ENVIRONMENT,
-			    "CNI_IFNAME is '%s', which cannot be the name of an interface",
+			    "CNI_IFNAME is '%s': use 1 to 15 characters, without '/', ':' and spaces",
 			    call->ifname ?: "");
 }
 
@@ -116,7 +117,8 @@ static char *call_read_stdin(size_t *length)
 			reply_error(REPLY_IO, "the configuration on stdin cannot be read: %s",
 				    strerror(errno));
 		if (*length == CALL_MAX_CONFIG)
-			reply_error(REPLY_IO, "the configuration on stdin has 4 MiB or more");
+			reply_error(REPLY_IO,
+				    "the configuration on stdin has 4 MiB or more: make it smaller");
 	}
 	return text;
 }
@@ -140,7 +142,8 @@ static json_object *call_parse(const char *text, size_t length)
 			    json_tokener_get_parse_end(tokener));
 	json_tokener_free(tokener);
 	if (!json_object_is_type(config, json_type_object))
-		reply_error(REPLY_DECODE, "the configuration on stdin is JSON, but no object");
+		reply_error(REPLY_DECODE,
+			    "the configuration on stdin is JSON, but no object: check the file in /etc/cni/net.d");
 	return config;
 }
 
@@ -192,11 +195,13 @@ static void call_read_config(struct call *call)
 
 	reply_version(version);
 	if (index < rule->since)
-		reply_error(REPLY_VERSION, "%s needs cniVersion %s or later, the configuration has %s",
+		reply_error(REPLY_VERSION,
+			    "%s needs cniVersion %s or later, the configuration has %s: change it in /etc/cni/net.d",
 			    rule->name, call_versions[rule->since], version);
 	call->network = call_string(call->config, "name");
 	if (!call->network)
-		reply_error(REPLY_CONFIG, "the configuration has no name of the network");
+		reply_error(REPLY_CONFIG,
+			    "the configuration has no name of the network: add \"name\" in /etc/cni/net.d");
 	/* DEL must succeed where ADD refused the configuration */
 	if (call->command == CALL_ADD)
 		call_read_fabric(call);

@@ -122,6 +122,11 @@ static bool cni_is_loaded(const char *module)
 
 /* --- sockets -------------------------------------------------------------- */
 
+static _Noreturn void cni_failed(const char *what, int rc)
+{
+	reply_error(REPLY_LINK, "%s: %s; run cairn_doctor on the node", what, strerror(-rc));
+}
+
 static struct nl_sock *cni_open(void)
 {
 	struct nl_sock *sock;
@@ -142,8 +147,9 @@ static int cni_enter(const char *netns)
 	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
 		return -ENOENT;
 	if (fd < 0)
-		reply_error(REPLY_ENVIRONMENT, "CNI_NETNS: %s cannot be opened: %s", netns,
-			    strerror(errno));
+		reply_error(REPLY_ENVIRONMENT,
+			    "CNI_NETNS: %s cannot be opened: %s; the runtime must call cairn-cni as root of the node",
+			    netns, strerror(errno));
 	if (setns(fd, CLONE_NEWNET)) {
 		if (errno == EPERM)
 			reply_error(REPLY_PERMISSION,
@@ -159,7 +165,9 @@ static int cni_enter(const char *netns)
 static void cni_need_netns(const char *netns)
 {
 	if (cni_enter(netns))
-		reply_error(REPLY_ENVIRONMENT, "CNI_NETNS: %s is no network namespace", netns);
+		reply_error(REPLY_ENVIRONMENT,
+			    "CNI_NETNS: %s is no network namespace: the runtime must name that of the pod",
+			    netns);
 }
 
 /* --- ADD ------------------------------------------------------------------ */
@@ -176,7 +184,7 @@ static bool cni_is_there(struct nl_sock *sock, const struct call *call, const ch
 	if (rc == -ENODEV)
 		return false;
 	if (rc)
-		reply_error(REPLY_LINK, "the RDMA devices cannot be listed: %s", strerror(-rc));
+		cni_failed("the RDMA devices cannot be listed", rc);
 	if (strcmp(netdev, call->ifname))
 		reply_error(REPLY_LINK,
 			    "there is a device %s already, but not on %s of this pod: run \"rdma link delete %s\"",
@@ -282,7 +290,8 @@ static void cni_add(const struct call *call)
 		if (rc)
 			cni_refused(call, name, -rc);
 		if (!cni_is_there(sock, call, name, &index))
-			reply_error(REPLY_LINK, "%s went away while it was made", name);
+			reply_error(REPLY_LINK, "%s went away while it was made: start the pod again",
+				    name);
 	}
 	cni_need_uverbs(sock, name, index, REPLY_MODULE);
 	cni_join_fabric(call, sock, name, index);
@@ -302,7 +311,9 @@ static void cni_delete(struct nl_sock *sock, const char *name, uint32_t index)
 			    "this process may not remove %s: the runtime must call cairn-cni as root of the node",
 			    name);
 	if (rc && rc != -ENODEV)
-		reply_error(REPLY_LINK, "%s cannot be removed: %s", name, strerror(-rc));
+		reply_error(REPLY_LINK,
+			    "%s cannot be removed: %s; run \"rdma link delete %s\" on the node", name,
+			    strerror(-rc), name);
 }
 
 /*
@@ -323,11 +334,11 @@ static void cni_del(const struct call *call)
 	if (rc == -EPROTONOSUPPORT)
 		return;
 	if (rc)
-		reply_error(REPLY_LINK, "no RDMA netlink: %s", strerror(-rc));
+		cni_failed("no RDMA netlink", rc);
 	cni_name_of(name, call);
 	rc = link_find(sock, name, &index);
 	if (rc && rc != -ENODEV)
-		reply_error(REPLY_LINK, "the RDMA devices cannot be listed: %s", strerror(-rc));
+		cni_failed("the RDMA devices cannot be listed", rc);
 	if (!rc)
 		cni_delete(sock, name, index);
 }
@@ -364,7 +375,9 @@ static const char *cni_member(json_object *object, const char *name)
 
 	json_object_object_get_ex(object, name, &value);
 	if (!json_object_is_type(value, json_type_string))
-		reply_error(REPLY_CONFIG, "an element of cni.dev/valid-attachments has no %s", name);
+		reply_error(REPLY_CONFIG,
+			    "an element of cni.dev/valid-attachments has no %s: the runtime must give it with GC",
+			    name);
 	return json_object_get_string(value);
 }
 
@@ -404,17 +417,17 @@ static void cni_gc(const struct call *call)
 	if (rc == -EPROTONOSUPPORT)
 		return;
 	if (rc)
-		reply_error(REPLY_LINK, "no RDMA netlink: %s", strerror(-rc));
+		cni_failed("no RDMA netlink", rc);
 	if (!json_object_object_get_ex(call->config, "cni.dev/valid-attachments", &garbage.valid) ||
 	    !json_object_is_type(garbage.valid, json_type_array))
-		reply_error(REPLY_CONFIG, "the configuration has no list cni.dev/valid-attachments");
+		reply_error(REPLY_CONFIG,
+			    "the configuration has no list cni.dev/valid-attachments: the runtime must give it with GC");
 	cni_prefix(garbage.prefix, call->network);
 	do {
 		garbage.any = false;
 		rc = link_each(sock, cni_collect, &garbage);
 		if (rc)
-			reply_error(REPLY_LINK, "the RDMA devices cannot be listed: %s",
-				    strerror(-rc));
+			cni_failed("the RDMA devices cannot be listed", rc);
 		if (garbage.any)
 			cni_delete(sock, garbage.found.name, garbage.found.index);
 	} while (garbage.any);

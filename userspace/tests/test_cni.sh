@@ -123,5 +123,7 @@ python3 - "$work/errors" >"$work/out" 2>"$work/err" <<-'END'
 	    assert sorted(json.loads(line)) == ["cniVersion", "code", "msg"], line
 END
 result $? 'each error is one JSON object'
+grep -vE '\b(add|change|check|make|must|put|run|see|use)\b' "$work/errors" >"$work/out"
+[ ! -s "$work/out" ]; result $? '... that says what to do'
 
 result_end
