@@ -146,6 +146,10 @@ static void a_seed_repeats(void)
 	ktap_ok(__builtin_popcountll(first) > 16 && __builtin_popcountll(first) < 48);
 	rule.seed = 8;
 	ktap_ok(match_run(&rule, &pkt) != first);
+	/* an eighth, and not the others */
+	rule.chance = 1u << 29;
+	first = match_run(&rule, &pkt);
+	ktap_ok(first && __builtin_popcountll(first) < 24);
 }
 
 static void payload_is_needed_to_change_it(void)
