@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 # topology: pair
 # timeout: 900
-# once: 6.12
 # boot: own
 # nvdimm: 256M
 # mem: 3G
