@@ -6,6 +6,7 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <linux/rxrpc.h>
 #include <netinet/ip.h>
 #include <netinet/udp.h>
 #include <stdio.h>
@@ -323,9 +324,66 @@ static void socket_to_datagrams(void)
 	is_taken(NOBODY, &datagram, 8 + 128);
 }
 
+/* Ask @to for an RPC, from a child as @uid. The socket that sends the request is the
+ * kernel's. Return: its exit status, an errno.
+ */
+static int call_as(uid_t uid, struct sockaddr_rxrpc *to)
+{
+	char control[CMSG_SPACE(sizeof(long))] = {};
+	struct iovec iov = { "request", 7 };
+	struct msghdr msg = {
+		.msg_name = to, .msg_namelen = sizeof(*to), .msg_iov = &iov, .msg_iovlen = 1,
+		.msg_control = control, .msg_controllen = sizeof(control),
+	};
+	struct cmsghdr *id = CMSG_FIRSTHDR(&msg);
+	int pid, status, fd;
+
+	*id = (struct cmsghdr){ CMSG_LEN(sizeof(long)), SOL_RXRPC, RXRPC_USER_CALL_ID };
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		if (setgid(uid) || setuid(uid))
+			_exit(100);
+		fd = socket(AF_RXRPC, SOCK_DGRAM, PF_INET);
+		if (fd < 0 || sendmsg(fd, &msg, 0) < 0)
+			_exit(errno);
+		_exit(0);
+	}
+	must(pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+/* A process cannot have the kernel send to the RoCE port. The server of an RPC chooses
+ * nearly all bytes of what its kernel socket sends.
+ */
+static void socket_of_rxrpc(void)
+{
+	u64 malformed = vt_counter(&da, "rx_malformed");
+	u64 icrc = vt_counter(&da, "rx_icrc_errors");
+	u64 refused = vt_counter(&da, "tx_spoofed");
+	struct sockaddr_rxrpc to = {
+		.srx_family = AF_RXRPC, .srx_service = 1, .transport_type = SOCK_DGRAM,
+		.transport_len = sizeof(to.transport.sin),
+		.transport.sin = { .sin_family = AF_INET, .sin_port = htons(ROCE_PORT) },
+	};
+	int err;
+
+	memcpy(&to.transport.sin.sin_addr, da.gid.raw + 12, 4);
+	err = call_as(NOBODY, &to);
+	if (err == EAFNOSUPPORT) {
+		ktap_skip("not in this kernel");
+		return;
+	}
+	/* before 6.2 the request leaves within the call, which fails then */
+	ktap_ok(!err || err == EPERM);
+	ktap_ok(vt_counter_reaches(&da, "tx_spoofed", refused + 1) > refused);
+	ktap_eq(vt_counter(&da, "rx_malformed"), malformed);
+	ktap_eq(vt_counter(&da, "rx_icrc_errors"), icrc);
+}
+
 #define TESTS(X)							\
 	X(request_on_rc) X(request_on_uc) X(answer_on_rc)		\
-	X(socket_to_uc) X(socket_to_rc) X(socket_to_datagrams)
+	X(socket_to_uc) X(socket_to_rc) X(socket_to_datagrams) X(socket_of_rxrpc)
 
 VT_TESTS(TESTS)
 

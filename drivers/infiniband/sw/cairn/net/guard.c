@@ -5,8 +5,12 @@
  * A process could use an ordinary socket to send to any queue pair with any
  * PSN, from an address that belongs to a device. Sending raw packets needs
  * CAP_NET_RAW in the namespace, so sending to the RoCE port needs it too. The
- * credentials checked are those with which the socket was opened. Sockets of
- * the kernel (rdma_rxe has some) and packets without a socket pass.
+ * credentials checked are those with which the socket was opened.
+ *
+ * A process can also have a socket of the kernel send to a port that it
+ * chooses, as AF_RXRPC does for every user. Such a socket is bound to a port.
+ * Those of rdma_rxe are not, as it writes the UDP header itself: they pass, and
+ * so do packets without a socket.
  *
  * A forwarded datagram has the address of a device of this namespace only if
  * NAT translated it to that address. Such a datagram is dropped as well.
@@ -53,13 +57,21 @@ static bool guard_is_roce4(const struct sk_buff *skb)
 	       guard_is_roce(skb, skb_network_offset(skb) + ip->ihl * 4);
 }
 
+/* Does the socket of the kernel belong to a driver that makes RoCE packets? */
+static bool guard_kernel_may(const struct sock *sk)
+{
+	return sk->sk_protocol == IPPROTO_UDP && !READ_ONCE(inet_sk(sk)->inet_num);
+}
+
 /* Was the socket opened with CAP_NET_RAW in @net? */
 static bool guard_socket_may(struct sock *sk, const struct net *net)
 {
 	bool may = false;
 
-	if (!sk_fullsock(sk) || sk->sk_kern_sock)
+	if (!sk_fullsock(sk))
 		return true;
+	if (sk->sk_kern_sock)
+		return guard_kernel_may(sk);
 	read_lock_bh(&sk->sk_callback_lock);
 	if (sk->sk_socket && sk->sk_socket->file)
 		may = file_ns_capable(sk->sk_socket->file, net->user_ns,
