@@ -55,6 +55,11 @@ expect "the rules are those of before" "$(cairn_fault "$DEV_A" list | wc -l)" 2
 run_ok "they are removed" cairn_fault "$DEV_A" clear
 expect "... all" "$(cairn_fault "$DEV_A" list)" ""
 
+# --- events of a device -----------------------------------------------------------------
+
+run_ok "a port that goes down and up makes few events, and the last is right" in_a wire_faults flap
+in_a ip addr add "$IP6_A/64" dev "$IF_A" nodad
+
 # --- devices that end ------------------------------------------------------------------
 
 run_ok "packets wait" wire_faults hold

@@ -4,6 +4,7 @@
  *
  * wire_faults [POINT]: both devices. "wire_faults hold": leave packets waiting and end.
  */
+#include <fcntl.h>
 #include <infiniband/cairndv.h>
 #include <rdma/cairn-abi.h>
 #include <rdma/rdma_user_ioctl_cmds.h>
@@ -406,6 +407,56 @@ static void events_are_raised(void)
 	faults_end();
 }
 
+/* Many contexts, which read no events for now. */
+#define MANY	300
+
+static struct ibv_context *faults_many[MANY];
+
+static void faults_open_many(struct vt_dev *dev)
+{
+	for (int i = 0; i < MANY; i++) {
+		faults_many[i] = ibv_open_device(dev->ctx->device);
+		must(faults_many[i]);
+		must(!fcntl(faults_many[i]->async_fd, F_SETFL, O_NONBLOCK));
+	}
+}
+
+/* Close them. Return: the events that one has got; the last one in @last. */
+static u64 faults_close_many(enum ibv_event_type *last)
+{
+	struct ibv_async_event event;
+	u64 got = 0;
+
+	for (; !ibv_get_async_event(faults_many[0], &event); got++) {
+		*last = event.event_type;
+		ibv_ack_async_event(&event);
+	}
+	for (int i = 0; i < MANY; i++)
+		must(!ibv_close_device(faults_many[i]));
+	return got;
+}
+
+/* Unread events of a device are charged to no cgroup. Each of many contexts gets one. */
+static void many_contexts_bound_the_events(void)
+{
+	u64 withheld = vt_counter(&dev_b, "async_events_withheld"), begun, got;
+	enum ibv_event_type last = 0;
+
+	faults_open_many(&dev_b);
+	begun = vt_now_ms();
+	for (int i = 0; i < 60; i++) {
+		int err = cairndv_fault_add(dev_b.ctx, "now:event=device-fatal");
+
+		if (err && err != EBUSY)
+			ktap_fail("event %d: %s", i, strerror(err));
+	}
+	begun = vt_now_ms() - begun;
+	got = faults_close_many(&last);
+	ktap_ok(got > 0 && got <= 8 + 1 + begun / MANY);
+	ktap_ok(vt_counter(&dev_b, "async_events_withheld") > withheld);
+	vt_async(&dev_b, IBV_EVENT_DEVICE_FATAL, 0);
+}
+
 static void a_shared_queue_reports(void)
 {
 	struct ibv_srq_init_attr init = { .attr = { .max_wr = 16, .max_sge = 1 } };
@@ -659,6 +710,7 @@ static void random_rules_are_refused(void)
 	X(rnr_naks_end_a_connection)		\
 	X(a_queue_pair_ends)			\
 	X(events_are_raised)			\
+	X(many_contexts_bound_the_events)	\
 	X(a_shared_queue_reports)		\
 	X(the_same_seed_gives_the_same_run)	\
 	X(packets_to_itself_meet_rules)		\
@@ -689,8 +741,36 @@ static int faults_hold(void)
 	return err ? vt_err("hold: %s", strerror(err)) : 0;
 }
 
+/* The netdev goes down and up again and again. The last report is the right one. */
+static int faults_flap(void)
+{
+	int err = vt_open(&dev_a, vt_name_a(), VT_IPV4, -1);
+	enum ibv_event_type last = 0;
+	u64 begun, end, got;
+
+	if (err)
+		return vt_err("flap: %s", strerror(err));
+	faults_open_many(&dev_a);
+	begun = vt_now_ms();
+	for (int i = 0; i < 30; i++)
+		must(!system("ip link set $IF_A down; ip link set $IF_A up"));
+	end = vt_now_ms() + vt_ms(60000);
+	while (!vt_async(&dev_a, IBV_EVENT_PORT_ACTIVE, 100) && vt_now_ms() < end)
+		;
+	/* A late report of an active port may follow one that was in time. */
+	while (vt_async(&dev_a, IBV_EVENT_PORT_ACTIVE, 2 * MANY))
+		;
+	got = faults_close_many(&last);
+	end = vt_now_ms();
+	printf("# %llu events in %llu ms, the last %s\n", (unsigned long long)got,
+	       (unsigned long long)(end - begun), ibv_event_type_str(last));
+	return got > 8 + 1 + (end - begun) / MANY || last != IBV_EVENT_PORT_ACTIVE;
+}
+
 int main(int argc, char **argv)
 {
+	if (argc > 1 && !strcmp(argv[1], "flap"))
+		return faults_flap();
 	if (argc > 1 && !strcmp(argv[1], "hold"))
 		return faults_hold() != 0;
 	return vt_run_on(&dev_a, &dev_b, VT_IPV4, argc > 1 ? argv[1] : NULL);

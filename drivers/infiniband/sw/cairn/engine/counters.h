@@ -127,7 +127,7 @@
 	X(CQ_EVENTS_WITHHELD, cq_events_withheld,			\
 	  "completion events not raised: 64 of the CQ are not read")	\
 	X(ASYNC_EVENTS_WITHHELD, async_events_withheld,			\
-	  "asynchronous events not raised: 64 of the object are not read") \
+	  "asynchronous events not raised: 64 unread, or many contexts")	\
 	X(PERSIST_ACKS_SENT, persist_acks_sent,				\
 	  "PERSIST ACKs sent")						\
 	X(PERSIST_ACKS_RECEIVED, persist_acks_received,			\

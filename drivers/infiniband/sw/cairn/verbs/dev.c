@@ -197,6 +197,8 @@ static void dev_dealloc(struct ib_device *ibdev)
 		rcu_barrier();
 		dev_net_layer->detach(&dev->nic);
 	}
+	/* Nothing schedules it any more. */
+	cancel_delayed_work_sync(&dev->port_late);
 	cairn_fault_free(&dev->nic);
 	WARN_ON(!xa_empty(&dev->nic.qps));
 	xa_destroy(&dev->nic.qps);
@@ -293,6 +295,7 @@ void cairn_verbs_changed(struct cairn_nic *nic)
 		.event = state == IB_PORT_ACTIVE ? IB_EVENT_PORT_ACTIVE :
 						   IB_EVENT_PORT_ERR,
 	};
+	u64 wait;
 
 	WRITE_ONCE(dev->line_kbps, cairn_link_kbps(dev));
 	if (state == dev->port_state)
@@ -304,9 +307,27 @@ void cairn_verbs_changed(struct cairn_nic *nic)
 		dev->port_state = IB_PORT_NOP;
 		return;
 	}
-	dev->port_state = state;
-	ib_dispatch_event(&event);
+	wait = cairn_event_wait(&dev->events);
+	if (wait) {
+		cairn_nic_count(nic, CAIRN_CTR_ASYNC_EVENTS_WITHHELD, 1);
+		schedule_delayed_work(&dev->port_late, nsecs_to_jiffies(wait) + 1);
+	} else {
+		dev->port_state = state;
+		ib_dispatch_event(&event);
+	}
 	ib_device_put(&dev->ibdev);
+}
+
+/* Report what the port is like now, if that was not reported. */
+static void dev_port_late(struct work_struct *work)
+{
+	struct cairn_dev *dev = container_of(to_delayed_work(work), struct cairn_dev,
+					     port_late);
+
+	rtnl_lock();
+	if (!dev->nic.removed)
+		cairn_verbs_changed(&dev->nic);
+	rtnl_unlock();
 }
 
 /* Netdevs that carry IP packets. The link layer is not used, so it may be any. */
@@ -397,6 +418,8 @@ static void dev_init(struct cairn_dev *dev, struct net_device *ndev)
 	 */
 	dev->next_qpn = get_random_u32() & CAIRN_24BIT_MASK;
 	INIT_WORK(&dev->remove, dev_remove_work);
+	cairn_event_init(&dev->events);
+	INIT_DELAYED_WORK(&dev->port_late, dev_port_late);
 	dev->line_kbps = CAIRN_LINE_KBPS;
 	cairn_rate_cc_init(dev);
 	dev->nic.ndev = ndev;

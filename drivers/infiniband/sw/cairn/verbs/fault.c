@@ -29,9 +29,7 @@ static struct cairn_nic *fault_nic(struct uverbs_attr_bundle *attrs)
 	return cairn_dev_may_administer(dev) ? &dev->nic : ERR_PTR(-EPERM);
 }
 
-/* Events of a device are for each process that has it open, and what a process leaves unread
- * is not charged to a memcg. So there are at most 100 a second.
- */
+/* At most 100 a second of all devices, and not beyond the budget of this one. */
 static DEFINE_MUTEX(fault_device_mutex);
 
 static int fault_tell_device(struct cairn_nic *nic, u8 detail)
@@ -46,13 +44,19 @@ static int fault_tell_device(struct cairn_nic *nic, u8 detail)
 		.element.port_num = 1,
 		.event = types[detail],
 	};
+	int err = 0;
 
 	if (!mutex_trylock(&fault_device_mutex))
 		return -EBUSY;
-	ib_dispatch_event(&event);
+	if (cairn_event_wait(&to_cairn_dev(event.device)->events)) {
+		cairn_nic_count(nic, CAIRN_CTR_ASYNC_EVENTS_WITHHELD, 1);
+		err = -EBUSY;
+	} else {
+		ib_dispatch_event(&event);
+	}
 	usleep_range(10000, 11000);
 	mutex_unlock(&fault_device_mutex);
-	return 0;
+	return err;
 }
 
 static int fault_tell_queue(struct cairn_qp *qp, u8 detail)

@@ -48,6 +48,7 @@ static int pd_alloc_ucontext(struct ib_ucontext *ibuc, struct ib_udata *udata)
 	err = ib_copy_to_udata(udata, &resp, sizeof(resp));
 	if (err)
 		goto err_user;
+	atomic_inc(&to_cairn_dev(ibuc->device)->events.contexts);
 	return 0;
 
 err_user:
@@ -63,12 +64,14 @@ err_qinfo:
 /* All queues of the context have been destroyed. */
 static void pd_dealloc_ucontext(struct ib_ucontext *ibuc)
 {
+	struct cairn_dev *dev = to_cairn_dev(ibuc->device);
 	struct cairn_ucontext *uc = to_cairn_ucontext(ibuc);
 
+	atomic_dec(&dev->events.contexts);
 	cairn_dereg_async_destroy(uc);
 	xa_destroy(&uc->doorbells);
 	mem_cgroup_put(uc->memcg);
-	cairn_share_user_put(&to_cairn_dev(ibuc->device)->nic.shares, uc->user);
+	cairn_share_user_put(&dev->nic.shares, uc->user);
 	cairn_ready_destroy(uc->ready);
 	cairn_qinfo_destroy(uc->qinfo);
 }

@@ -30,6 +30,7 @@
 #include "queue/context.h"
 #include "queue/queue.h"
 #include "verbs/async.h"
+#include "verbs/event.h"
 
 struct ib_mad_agent;
 
@@ -58,6 +59,8 @@ struct cairn_dev {
 	u32 next_ah;
 	u32 next_srqn;
 	u8 port_state;			/* last reported; IB_PORT_NOP: report any */
+	struct cairn_events events;	/* of the device, not of its objects */
+	struct delayed_work port_late;	/* reports the state when the budget allows it */
 	u32 line_kbps;			/* speed of the netdev when last read */
 	bool cc_enabled;		/* initial value for new QPs */
 	/* Read without a lock: any mix of old and new values is valid. */
