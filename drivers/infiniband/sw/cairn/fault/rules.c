@@ -31,21 +31,19 @@ bool cairn_fault_any(const struct cairn_nic *nic)
 	return faults && READ_ONCE(faults->num);
 }
 
-static struct cairn_faults *rules_of(struct cairn_nic *nic)
+/* Give the device @fresh, unless it has rules already. Return: NULL: it has none. */
+static struct cairn_faults *rules_of(struct cairn_nic *nic,
+				     struct cairn_faults **fresh)
 {
-	struct cairn_faults *faults = nic->faults;
-
 	lockdep_assert_held(&rules_mutex);
-	if (faults)
-		return faults;
-	faults = kzalloc(sizeof(*faults), GFP_KERNEL_ACCOUNT);
-	if (!faults)
-		return NULL;
-	spin_lock_init(&faults->lock);
-	cairn_delay_init(&faults->delays, nic);
+	if (nic->faults || !*fresh)
+		return nic->faults;
+	spin_lock_init(&(*fresh)->lock);
+	cairn_delay_init(&(*fresh)->delays, nic);
 	/* Pairs with cairn_fault_any() and cairn_fault_list(). */
-	smp_store_release(&nic->faults, faults);
-	return faults;
+	smp_store_release(&nic->faults, *fresh);
+	*fresh = NULL;
+	return nic->faults;
 }
 
 static int rules_add(struct cairn_faults *faults,
@@ -65,17 +63,23 @@ static int rules_add(struct cairn_faults *faults,
 	return 0;
 }
 
+/* Allocate before taking the mutex: in a full memcg the allocation may take long, and
+ * devices that are removed wait for the mutex.
+ */
 int cairn_fault_add(struct cairn_nic *nic, const struct cairn_fault_rule *rule)
 {
-	struct cairn_faults *faults;
+	struct cairn_faults *faults, *fresh;
 	int err = cairn_match_check(rule);
 
 	if (err)
 		return err;
+	fresh = READ_ONCE(nic->faults) ? NULL :
+		kzalloc(sizeof(*fresh), GFP_KERNEL_ACCOUNT);
 	mutex_lock(&rules_mutex);
-	faults = rules_of(nic);
+	faults = rules_of(nic, &fresh);
 	err = faults ? rules_add(faults, rule) : -ENOMEM;
 	mutex_unlock(&rules_mutex);
+	kfree(fresh);
 	return err;
 }
 
