@@ -7,9 +7,13 @@
  */
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include "vt_persist.h"
 #include "vt_test.h"
 
@@ -382,8 +386,70 @@ static void plain_refuses_immediate(void)
 	plain_refuses_opcode(CAIRNDV_WR_WRITE_PERSIST_WITH_IMM);
 }
 
+/* The error that the greedy user has met; 0: none. */
+static int *greed;
+
+static void *greedy_asks(void *unused)
+{
+	for (;;) {
+		int err = peer_ask(a.qp, LONG_MS);
+
+		if (err == EAGAIN || err == EDQUOT) {
+			__atomic_store_n(greed, err, __ATOMIC_RELEASE);
+			usleep(10000);
+		}
+	}
+	return NULL;
+}
+
+/* Another user, with more questions than a device allows, until it is killed. */
+static void greedy_main(void)
+{
+	pthread_t thread;
+
+	if (setresgid(65534, 65534, 65534) || setresuid(65534, 65534, 65534) ||
+	    vt_open(&da, vt_name_a(), VT_IPV4, -1) || vt_open(&db, vt_name_b(), VT_IPV4, -1))
+		_exit(1);
+	open_ends();
+	if (vt_connect(&a, &b))
+		_exit(2);
+	for (int i = 0; i < ASKERS; i++)
+		if (pthread_create(&thread, NULL, greedy_asks, NULL))
+			_exit(3);
+	for (;;)
+		pause();
+}
+
+/* A user that asks without end leaves questions for others. */
+static void one_user(void)
+{
+	u64 end = vt_now_ms() + vt_ms(60000);
+	int status;
+	pid_t child;
+
+	greed = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	must(greed != MAP_FAILED);
+	must(!cairndv_fault_add(db.ctx, "received:qp=1"));
+	open_ends();
+	must(!vt_connect(&a, &b));
+	fflush(stdout);
+	child = fork();
+	must(child >= 0);
+	if (!child)
+		greedy_main();
+	while (!__atomic_load_n(greed, __ATOMIC_ACQUIRE)) {
+		must(!waitpid(child, &status, WNOHANG) && vt_now_ms() < end);
+		usleep(10000);
+	}
+	ktap_eq(*greed, EDQUOT);
+	ktap_eq(peer_ask(a.qp, 100), ETIMEDOUT);
+	must(!kill(child, SIGKILL) && waitpid(child, &status, 0) == child);
+	must(!cairndv_fault_clear(db.ctx));
+	close_ends();
+}
+
 #define TESTS(X)							\
-	X(both_ways) X(ipv6) X(refused) X(no_answer) X(many)		\
+	X(both_ways) X(ipv6) X(refused) X(no_answer) X(many) X(one_user)	\
 	X(by_hand) X(hostile) X(standard_counters)			\
 	X(plain_unknown) X(plain_refuses) X(plain_refuses_immediate)
 #define PLAIN	3

@@ -27,6 +27,7 @@ enum cairn_share_kind {
 	CAIRN_SHARE_QP,
 	CAIRN_SHARE_SRQ,
 	CAIRN_SHARE_GROUP,		/* of multicast, device/mcast.h */
+	CAIRN_SHARE_QUESTION,		/* to a peer, as long as the call waits */
 	CAIRN_SHARE_KINDS
 };
 

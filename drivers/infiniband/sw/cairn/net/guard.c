@@ -9,7 +9,7 @@
  *
  * A process can also have a socket of the kernel send to a port that it
  * chooses, as AF_RXRPC does for every user. Such a socket is bound to a port.
- * Those of rdma_rxe are not, as it writes the UDP header itself: they pass, and
+ * rdma_rxe's sockets are not, as it writes the UDP header itself: they pass, and
  * so do packets without a socket.
  *
  * A forwarded datagram has the address of a device of this namespace only if

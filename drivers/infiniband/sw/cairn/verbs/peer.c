@@ -18,6 +18,7 @@
 #include <linux/lockdep.h>
 #include <linux/random.h>
 #include <rdma/ib_cache.h>
+#include "device/share.h"
 #include "engine/comp_ack.h"
 #include "verbs/caps.h"
 #include "verbs/ops.h"
@@ -31,8 +32,10 @@
 
 /* Times that a question is sent, at most. */
 #define PEER_TRIES	4
-/* Open questions of one device. */
+/* Open questions of one device. A user has a share of them. */
 #define PEER_MAX_QUERIES	128
+/* Doubts that ask at a time, of all devices. They have no share, and others wait. */
+#define PEER_MAX_DOUBTS		32
 /* Time limit for the question of a doubt. */
 #define PEER_DOUBT_MS		2000
 
@@ -42,6 +45,7 @@ struct peer_query {
 	struct list_head entry;		/* in the list until it is answered */
 	__be64 tid;
 	union ib_gid from;		/* address that is asked */
+	struct cairn_share_user *user;	/* that asks; NULL: the kernel */
 	struct cairn_peer_caps caps;
 	int err;			/* -ETIMEDOUT: no answer yet */
 	struct completion wake;		/* answered, or ib_mad does not use it any more */
@@ -183,26 +187,27 @@ static int peer_way(struct cairn_qp *qp, struct rdma_ah_attr *way)
 	return 0;
 }
 
-static int peer_enter(struct cairn_peers *peers, struct peer_query *query)
+static int peer_enter(struct cairn_dev *dev, struct peer_query *query)
 {
-	int err = -EAGAIN;
+	struct cairn_peers *peers = &dev->peers;
+	int err;
 
+	err = cairn_share_take(&dev->nic, CAIRN_SHARE_QUESTION, PEER_MAX_QUERIES,
+			       query->user);
+	if (err)
+		return err == -ENOMEM ? -EAGAIN : err;
 	spin_lock(&peers->list_lock);
-	if (peers->num_queries < PEER_MAX_QUERIES) {
-		peers->num_queries++;
-		list_add(&query->entry, &peers->queries);
-		err = 0;
-	}
+	list_add(&query->entry, &peers->queries);
 	spin_unlock(&peers->list_lock);
-	return err;
+	return 0;
 }
 
-static void peer_leave(struct cairn_peers *peers, struct peer_query *query)
+static void peer_leave(struct cairn_dev *dev, struct peer_query *query)
 {
-	spin_lock(&peers->list_lock);
+	spin_lock(&dev->peers.list_lock);
 	list_del_init(&query->entry);
-	peers->num_queries--;
-	spin_unlock(&peers->list_lock);
+	spin_unlock(&dev->peers.list_lock);
+	cairn_share_give(&dev->nic, CAIRN_SHARE_QUESTION, query->user);
 }
 
 /* Under the peers' lock. The agent stays registered as long as one of its datagrams
@@ -288,10 +293,12 @@ static int peer_wait(struct peer_query *query, struct ib_mad_send_buf *buf)
 	return killed ? -EINTR : peer_outcome(query);
 }
 
+/* @user: whose share counts; NULL: none. */
 static int peer_query_at(struct cairn_dev *dev, struct rdma_ah_attr *way,
+			 struct cairn_share_user *user,
 			 struct cairn_peer_caps *caps, u32 timeout_ms)
 {
-	struct peer_query query = { .err = -ETIMEDOUT };
+	struct peer_query query = { .err = -ETIMEDOUT, .user = user };
 	struct ib_mad_send_buf *buf;
 	int err;
 
@@ -299,13 +306,13 @@ static int peer_query_at(struct cairn_dev *dev, struct rdma_ah_attr *way,
 	init_completion(&query.sent);
 	get_random_bytes(&query.tid, sizeof(query.tid));
 	query.from = rdma_ah_read_grh(way)->dgid;
-	err = peer_enter(&dev->peers, &query);
+	err = peer_enter(dev, &query);
 	if (err)
 		return err;
 	cairn_nic_count(&dev->nic, CAIRN_CTR_PEER_QUERIES, 1);
 	buf = peer_ask(&dev->peers, &query, way, timeout_ms);
 	err = IS_ERR(buf) ? PTR_ERR(buf) : peer_wait(&query, buf);
-	peer_leave(&dev->peers, &query);
+	peer_leave(dev, &query);
 	*caps = query.caps;
 	return err;
 }
@@ -321,8 +328,8 @@ int cairn_peer_query(struct cairn_qp *qp, struct cairn_peer_caps *caps,
 	err = peer_way(qp, &way);
 	if (err)
 		return err;
-	return peer_query_at(to_cairn_dev(qp->ibqp.device), &way, caps,
-			     timeout_ms);
+	return peer_query_at(to_cairn_dev(qp->ibqp.device), &way,
+			     qp->uctx ? qp->uctx->user : NULL, caps, timeout_ms);
 }
 
 /* --- doubts ---------------------------------------------------------------- */
@@ -385,7 +392,7 @@ static void peer_doubt_work(struct work_struct *work)
 	rcu_read_lock();
 	gone = !peer_find_exec(doubt);
 	rcu_read_unlock();
-	if (!gone && !peer_query_at(doubt->dev, &doubt->way, &caps,
+	if (!gone && !peer_query_at(doubt->dev, &doubt->way, NULL, &caps,
 				    PEER_DOUBT_MS) &&
 	    peer_able(&caps) != CAIRN_NEEDS)
 		peer_is_unable(doubt, peer_able(&caps));
@@ -457,7 +464,7 @@ int cairn_peers_start(void)
 {
 	int err;
 
-	peer_doubts = alloc_workqueue("cairn_peer", WQ_UNBOUND, 0);
+	peer_doubts = alloc_workqueue("cairn_peer", WQ_UNBOUND, PEER_MAX_DOUBTS);
 	if (!peer_doubts)
 		return -ENOMEM;
 	err = ib_register_client(&peer_client);

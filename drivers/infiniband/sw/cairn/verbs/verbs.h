@@ -40,7 +40,6 @@ struct cairn_peers {
 	struct ib_mad_agent *agent;	/* NULL: not registered */
 	spinlock_t list_lock;		/* protects the rest; process context */
 	struct list_head queries;	/* questions without an answer yet */
-	u32 num_queries;
 };
 
 struct cairn_dev {
