@@ -119,7 +119,18 @@ traffic_ends "a netdev is deleted under traffic of two devices"
 run_ok "... and so is its device" wait_for 30 device_gone
 between 1 1
 traffic -q 2
+last_gone() { [ ! -e /sys/class/infiniband/cl1 ]; }
+# shellcheck disable=SC2016
+send() { as_nobody bash -c 'echo >"/dev/udp/10.79.0.2/$1"' - "$1"; }
+rdma link delete cl1
+traffic_ends "the last device is deleted under its own traffic"
+run_ok "... and is removed" wait_for 30 last_gone
+run_ok "a user may send datagrams" send 4790
+run_fail "... but not to the peers of the devices that were there" send 4791
+rdma link add cl1 type cairn netdev lv1 && wait_for 20 port_is cl1 ACTIVE
+traffic -q 2
 run_ok "the module is unloaded under traffic" rmmod cairn
 traffic_ends "... which ends"
+run_ok "datagrams are not refused any more" send 4791
 ip link del lv1
 modprobe cairn

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * Drops UDP datagrams to the RoCE port that leave a namespace with a device but
- * were not made by one. A receiver could not tell them from real packets.
+ * Drops UDP datagrams to the RoCE port that leave a namespace with a device, or that
+ * had one, but were not made by one. A receiver could not tell them from real packets.
  */
 #ifndef CAIRN_NET_GUARD_H
 #define CAIRN_NET_GUARD_H

@@ -7,6 +7,7 @@
  * RCU.
  */
 #include <linux/inetdevice.h>
+#include <linux/mutex.h>
 #include <linux/rtnetlink.h>
 #include <linux/wait_bit.h>
 #include <net/addrconf.h>
@@ -23,7 +24,11 @@
 struct cairn_netns {
 	struct list_head nics;
 	atomic_t attached;	/* devices whose detach has not finished */
+	bool guarded;		/* both under netns_guard_lock */
+	bool ended;
 };
+
+static DEFINE_MUTEX(netns_guard_lock);
 
 static unsigned int netns_id;
 static const struct cairn_net_ops *net_ops;
@@ -64,26 +69,38 @@ struct cairn_nic *cairn_net_any(struct net *net)
 				      netif);
 }
 
+/* A peer may send to a device for a while after it has gone, and take a forged answer
+ * for the device's. So the guard stays until the namespace ends.
+ */
+static int netns_guard(struct net *net)
+{
+	struct cairn_netns *ns = netns_of(net);
+	int err = 0;
+
+	mutex_lock(&netns_guard_lock);
+	if (ns->ended)
+		err = -ENODEV;
+	else if (!ns->guarded)
+		err = nf_register_net_hooks(net, cairn_guard_hooks,
+					    CAIRN_GUARD_HOOKS);
+	ns->guarded |= !err;
+	mutex_unlock(&netns_guard_lock);
+	return err;
+}
+
 static int netns_hook(struct net *net)
 {
-	int err = nf_register_net_hooks(net, cairn_guard_hooks,
-					CAIRN_GUARD_HOOKS);
+	int err = netns_guard(net);
 
 	if (err)
 		return err;
 	err = nf_register_net_hooks(net, cairn_net_hooks, CAIRN_NET_HOOKS);
 	if (err)
-		goto err_receive;
+		return err;
 	if (CAIRN_ANSWER_HOOKS)
 		err = nf_register_net_hook(net, &cairn_answer_hook);
 	if (err)
-		goto err_answer;
-	return 0;
-
-err_answer:
-	nf_unregister_net_hooks(net, cairn_net_hooks, CAIRN_NET_HOOKS);
-err_receive:
-	nf_unregister_net_hooks(net, cairn_guard_hooks, CAIRN_GUARD_HOOKS);
+		nf_unregister_net_hooks(net, cairn_net_hooks, CAIRN_NET_HOOKS);
 	return err;
 }
 
@@ -92,7 +109,6 @@ static void netns_unhook(struct net *net)
 	if (CAIRN_ANSWER_HOOKS)
 		nf_unregister_net_hook(net, &cairn_answer_hook);
 	nf_unregister_net_hooks(net, cairn_net_hooks, CAIRN_NET_HOOKS);
-	nf_unregister_net_hooks(net, cairn_guard_hooks, CAIRN_GUARD_HOOKS);
 }
 
 int cairn_net_attach(struct cairn_nic *nic)
@@ -239,6 +255,19 @@ static int __net_init netns_init(struct net *net)
 	return 0;
 }
 
+/* No process is left there that could send. The hooks have ended before netns_exit(). */
+static void __net_exit netns_pre_exit(struct net *net)
+{
+	struct cairn_netns *ns = netns_of(net);
+
+	mutex_lock(&netns_guard_lock);
+	ns->ended = true;
+	if (ns->guarded)
+		nf_unregister_net_hooks(net, cairn_guard_hooks, CAIRN_GUARD_HOOKS);
+	ns->guarded = false;
+	mutex_unlock(&netns_guard_lock);
+}
+
 /*
  * A netdev leaves the namespace before it ends, and its device is detached
  * asynchronously. Until then hooks and cached routes still point into this
@@ -253,6 +282,7 @@ static void __net_exit netns_exit(struct net *net)
 
 static struct pernet_operations netns_ops = {
 	.init = netns_init,
+	.pre_exit = netns_pre_exit,
 	.exit = netns_exit,
 	.id = &netns_id,
 	.size = sizeof(struct cairn_netns),
