@@ -26,7 +26,6 @@ struct cairn_dereg_async {
 };
 
 static struct workqueue_struct *dereg_wq;
-static DEFINE_MUTEX(dereg_create_lock);	/* a context's first release */
 
 static struct cairn_dereg_async *dereg_create(struct cairn_ucontext *uctx)
 {
@@ -50,13 +49,28 @@ static struct cairn_dereg_async *dereg_create(struct cairn_ucontext *uctx)
 	return table;
 }
 
+static void dereg_free(struct cairn_dereg_async *table)
+{
+	rdma_user_mmap_entry_remove(&table->page->entry);
+	kfree(table);
+}
+
+/* No lock: an allocation in a full memcg may take long, and must not delay others. */
 static struct cairn_dereg_async *dereg_get(struct cairn_ucontext *uctx)
 {
-	mutex_lock(&dereg_create_lock);
-	if (!uctx->dereg)
-		uctx->dereg = dereg_create(uctx);
-	mutex_unlock(&dereg_create_lock);
-	return uctx->dereg;
+	struct cairn_dereg_async *fresh, *table = READ_ONCE(uctx->dereg);
+
+	if (table)
+		return table;
+	fresh = dereg_create(uctx);
+	if (!fresh)
+		return NULL;
+	/* A full barrier: other calls see the fields of the table that they find. */
+	table = cmpxchg(&uctx->dereg, NULL, fresh);
+	if (!table)
+		return fresh;
+	dereg_free(fresh);
+	return table;
 }
 
 void cairn_dereg_async_destroy(struct cairn_ucontext *uctx)
@@ -68,8 +82,7 @@ void cairn_dereg_async_destroy(struct cairn_ucontext *uctx)
 	spin_lock_irq(&table->lock);
 	wait_event_lock_irq(table->idle, !table->pending, table->lock);
 	spin_unlock_irq(&table->lock);
-	rdma_user_mmap_entry_remove(&table->page->entry);
-	kfree(table);
+	dereg_free(table);
 }
 
 /* Take the next ticket. -EAGAIN: the last ticket of its word is pending. */
