@@ -34,7 +34,7 @@ static int usage(bool restores)
 {
 	fprintf(stderr,
 		"usage: cairn_pgwal receive -a ADDRESS[,PORT] [-a ...] [-p PORT] [-q QUORUM]\n"
-		"                   [-S SLOT] [-d MS] [-o FILE] [-ceft] [CONNINFO]\n"
+		"                   [-S SLOT] [-d MS] [-o FILE] [-A DIRECTORY] [-ceft] [CONNINFO]\n"
 		"       cairn_pgwal restore -a ADDRESS[,PORT] [-a ...] [-p PORT] [-d MS] [-et] FILE PATH\n"
 		"       cairn_pgwal archive -a ADDRESS[,PORT] [-a ...] [-p PORT] [-d MS] [-et] DIRECTORY\n"
 		"CONNINFO: how to connect to the primary, for instance \"host=db1 user=cairn\"\n"
@@ -42,6 +42,7 @@ static int usage(bool restores)
 		"-f: fill empty targets; -t: take over from a writer that is connected;\n"
 		"-q: so many targets are enough (of a new log: all);\n"
 		"-o: FILE gets counters for Prometheus;\n"
+		"-A: a full log goes to DIRECTORY, and begins anew;\n"
 		"-d: a slower target is left out (5000); -e: targets count that keep nothing\n");
 	return restores ? PGWAL_RESTORE_ERROR : 2;
 }
@@ -62,6 +63,9 @@ static bool options_slot(struct pgwal_receiver *receiver, const char *name)
 static bool options_one(struct pgwal_receiver *receiver, int c)
 {
 	switch (c) {
+	case 'A':
+		receiver->archive = optarg;
+		return true;
 	case 'c':
 		receiver->server.create = true;
 		return log_writer_option(&receiver->log, c, NULL);
@@ -79,7 +83,7 @@ static bool options_parse(struct pgwal_receiver *receiver, int argc, char **argv
 {
 	int c;
 
-	while ((c = getopt(argc, argv, LOG_WRITER_OPTIONS "o:S:")) != -1)
+	while ((c = getopt(argc, argv, LOG_WRITER_OPTIONS "A:o:S:")) != -1)
 		if (!options_one(receiver, c))
 			return false;
 	return receiver->log.session.num_peers && log_writer_options_fit(&receiver->log);

@@ -639,6 +639,9 @@ int log_session_open(struct log_session *session)
 	if (err)
 		return err;
 	log_session_choose_epoch(session, forced);
+	if (session->empties && session->seen != session->empties)
+		return log_session_fail(session, EBUSY,
+			"another writer has been there meanwhile");
 	err = log_session_claim(session);
 	if (!err)
 		err = log_session_recheck(session);

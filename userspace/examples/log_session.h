@@ -85,6 +85,11 @@ struct log_session {
 	uint32_t depth;		/* records in flight */
 	uint32_t deadline;	/* ms for a record at each member; 0: any time */
 	uint64_t epoch;		/* what a coordinator says; 0: the next one */
+	/*
+	 * The log becomes empty: its records are durable elsewhere. The epoch of the
+	 * session of ours that has read them; 0: it stays as it is
+	 */
+	uint64_t empties;
 	uint64_t client;	/* random; the same in all sessions of a writer */
 	struct log_id new_id;	/* random, for a log that is created */
 	void *buffer;		/* for copies; 2 * LOG_MAX_RECORD bytes or more */
@@ -111,6 +116,7 @@ struct log_session {
 	char error[240];	/* what to tell the user */
 };
 
+/* EBUSY: another writer has the log, or has had it since ->empties. */
 int log_session_open(struct log_session *session);
 
 /*

@@ -256,6 +256,17 @@ int log_session_bring(struct log_session *session,
 	return err ? err : log_session_update(session, peer, source);
 }
 
+/* A crash leaves it as it is, or empty: both are right. */
+static int log_session_clear(struct log_session *session, struct log_peer *peer)
+{
+	struct log_ask ask = log_session_ask(session);
+	int err;
+
+	ask.cut = LOG_START;
+	err = log_peer_claim(session, peer, &ask);
+	return !err && peer->answer.tail.offset != LOG_START ? EIO : err;
+}
+
 int log_session_level(struct log_session *session)
 {
 	struct log_peer *source = log_session_source(session), *peer;
@@ -271,7 +282,8 @@ int log_session_level(struct log_session *session)
 		if (peer->state != LOG_PEER_CLAIMED)
 			continue;
 		source->error = 0;
-		err = log_session_bring(session, peer, source);
+		err = session->empties ? log_session_clear(session, peer) :
+					 log_session_bring(session, peer, source);
 		if (err == ENOSPC)
 			return log_session_fail(session, ENOSPC,
 				"%s: is too small", peer->name);

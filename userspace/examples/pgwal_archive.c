@@ -99,19 +99,16 @@ static int pgwal_archive_visit(void *ctx, const struct log_record *record)
 	return pgwal_file_keep(archiver->directory, name, entry + 1, length);
 }
 
-int pgwal_archive(struct log_writer *log, const char *directory)
+int pgwal_archive_session(struct log_session *session, const char *directory)
 {
 	struct pgwal_archiver archiver = {
 		.directory = open(directory, O_RDONLY | O_DIRECTORY),
 	};
-	struct log_session *session = &log->session;
 	int err;
 
 	if (archiver.directory < 0)
 		return log_command_fail(directory, errno);
-	err = log_session_open(session);
-	if (!err)
-		err = log_session_walk(session, pgwal_archive_visit, &archiver);
+	err = log_session_walk(session, pgwal_archive_visit, &archiver);
 	if (session->failed)
 		log_command_fail(session->error, err);
 	if (!err)
@@ -119,8 +116,20 @@ int pgwal_archive(struct log_writer *log, const char *directory)
 	if (!err)
 		printf("%u segment(s), %u partial, %u histories\n",
 		       archiver.segments, archiver.partial, archiver.histories);
-	log_writer_close(log);
 	close(archiver.directory);
 	free(archiver.bytes);
+	return err;
+}
+
+int pgwal_archive(struct log_writer *log, const char *directory)
+{
+	struct log_session *session = &log->session;
+	int err = log_session_open(session);
+
+	if (err)
+		log_command_fail(session->error, err);
+	else
+		err = pgwal_archive_session(session, directory);
+	log_writer_close(log);
 	return err;
 }

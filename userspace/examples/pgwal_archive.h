@@ -10,5 +10,7 @@
  * ending ".partial", and zeros behind. Return: 0 or an errno, which was reported.
  */
 int pgwal_archive(struct log_writer *log, const char *directory);
+/* The same for a session that is open, and to which nothing was appended. */
+int pgwal_archive_session(struct log_session *session, const char *directory);
 
 #endif /* PGWAL_ARCHIVE_H */

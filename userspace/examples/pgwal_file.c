@@ -85,6 +85,9 @@ int pgwal_file_keep(int directory, const char *name, const void *bytes,
 	fd = openat(directory, name, O_RDONLY);
 	if (fd >= 0) {
 		err = pgwal_file_compare(fd, bytes, length);
+		/* its process may have died before it was durable */
+		if (!err && (fsync(fd) || fsync(directory)))
+			err = errno;
 		close(fd);
 		if (err != EAGAIN)
 			return err ? log_command_fail(name, err) : 0;

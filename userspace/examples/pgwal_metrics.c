@@ -46,6 +46,9 @@ static void pgwal_metrics_fill(FILE *file, const struct pgwal_metrics *metrics)
 	pgwal_metrics_print(file, "targets_returned_total", "counter",
 			   "Targets that failed and were taken back",
 			   metrics->returned);
+	pgwal_metrics_print(file, "log_emptied_total", "counter",
+			   "Times that the full log went to the archive",
+			   metrics->emptied);
 }
 
 static int pgwal_metrics_replace(const struct pgwal_metrics *metrics)

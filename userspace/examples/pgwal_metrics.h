@@ -18,6 +18,7 @@ struct pgwal_metrics {
 	uint64_t records, bytes;	/* of WAL, since the program began */
 	uint64_t used, size;		/* bytes of the log */
 	uint64_t returned;	/* targets that were taken back */
+	uint64_t emptied;	/* times that the log went to the archive */
 	uint64_t written_at;	/* ms */
 };
 

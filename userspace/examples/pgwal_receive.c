@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "pgwal_archive.h"
 #include "pgwal_receive.h"
 
 #define TICK_MS		1000	/* members that are away are asked so often */
@@ -14,6 +15,7 @@
 #define SILENT_MS	30000	/* then the server is asked ... */
 #define DEAD_MS		60000	/* ... and given up: wal_sender_timeout */
 #define FULL_PERCENT	90
+#define ARCHIVE_S	10	/* until the next try to write an archive */
 
 static int pgwal_receive_fail(const char *what, int err)
 {
@@ -80,11 +82,16 @@ static void pgwal_receive_measure(struct pgwal_receiver *receiver, bool connecte
 	pgwal_metrics_write(metrics, changed ? 0 : pgwal_receive_now(receiver));
 }
 
-/* Commits of the primary wait until there is room: nothing more is read or reported. */
+/*
+ * Commits of the primary wait until there is room: nothing more is read or reported.
+ * Return: EAGAIN; EXFULL: the session ends, and the log goes to the archive.
+ */
 static int pgwal_receive_full(struct pgwal_receiver *receiver)
 {
 	char end[PGWAL_LSN_TEXT];
 
+	if (receiver->archive)
+		return EXFULL;
 	if (!receiver->metrics.full)
 		fprintf(stderr, "cairn_pgwal: the log is full at %s, and commits"
 			" wait: copy it (cairn_pgwal archive), make the targets"
@@ -440,7 +447,8 @@ static int pgwal_receive_session(struct pgwal_receiver *receiver)
 		if (!err)
 			sleep(1);
 	}
-	return pgwal_receive_fail(receiver->log.session.error, err);
+	return err == EXFULL ? err :
+	       pgwal_receive_fail(receiver->log.session.error, err);
 }
 
 /* ---- the log ---- */
@@ -456,18 +464,67 @@ static int pgwal_receive_visit(void *ctx, const struct log_record *record)
  * @epoch: of our last session. Another writer since then has cut us off on purpose: a
  * later session of ours would let commits of an old primary pass.
  */
-static int pgwal_receive_open(struct pgwal_receiver *receiver, uint64_t epoch)
+static int pgwal_receive_claim(struct pgwal_receiver *receiver, uint64_t epoch)
 {
 	struct log_session *session = &receiver->log.session;
-	int err;
+	int err = log_session_open(session);
 
-	err = log_session_open(session);
 	if (err)
 		pgwal_receive_fail(session->error, err);
 	if (err)
 		return epoch && err == EBUSY ? ESTALE : err;
 	if (epoch && session->seen > epoch)
 		return pgwal_receive_fail("another writer has taken over", ESTALE);
+	return 0;
+}
+
+/* All of the log is durable in the archive before a session makes it empty. */
+static int pgwal_receive_archive(struct pgwal_receiver *receiver, uint64_t *epoch)
+{
+	struct log_session *session = &receiver->log.session;
+	int err;
+
+	err = pgwal_receive_claim(receiver, *epoch);
+	if (err)
+		return err;
+	*epoch = session->tail.epoch;
+	if (pgwal_archive_session(session, receiver->archive)) {
+		sleep(ARCHIVE_S);
+		return EIO;
+	}
+	log_writer_close(&receiver->log);
+	session->empties = *epoch;
+	err = pgwal_receive_claim(receiver, *epoch);
+	session->empties = 0;
+	if (err)
+		return err;
+	*epoch = session->tail.epoch;
+	receiver->metrics.emptied++;
+	printf("the log was full: it is in %s, and empty now\n", receiver->archive);
+	return 0;
+}
+
+/* The WAL that follows begins with its segment: less than one would come again and again. */
+static int pgwal_receive_drain_log(struct pgwal_receiver *receiver, uint64_t *epoch)
+{
+	const struct pgwal_log *state = &receiver->state;
+	int err;
+
+	if (state->end - state->first < state->segment)
+		return pgwal_receive_fail("the log has no room for a segment of WAL:"
+					  " make it larger", EINVAL);
+	err = pgwal_receive_archive(receiver, epoch);
+	log_writer_close(&receiver->log);
+	return err;
+}
+
+static int pgwal_receive_open(struct pgwal_receiver *receiver, uint64_t epoch)
+{
+	struct log_session *session = &receiver->log.session;
+	int err = pgwal_receive_claim(receiver, epoch);
+
+	if (err)
+		return err;
 	log_writer_greet(&receiver->log);
 	/* the right to write and the members are ours from now on */
 	session->flags &= ~(uint32_t)(LOG_ASK_TAKEOVER | LOG_ASK_CREATE |
@@ -504,8 +561,11 @@ int pgwal_receive(struct pgwal_receiver *receiver)
 			err = pgwal_receive_session(receiver);
 		pgwal_server_close(&receiver->server);
 		log_writer_close(&receiver->log);
+		if (err == EXFULL)
+			err = pgwal_receive_drain_log(receiver, &epoch);
 		if (!pgwal_receive_may_retry(err))
 			return err;
-		sleep(1);
+		if (err)
+			sleep(1);
 	}
 }

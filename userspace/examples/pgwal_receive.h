@@ -12,6 +12,7 @@ struct pgwal_receiver {
 	struct log_writer log;
 	struct pgwal_server server;
 	struct pgwal_metrics metrics;
+	const char *archive;		/* a directory for a full log; NULL: none */
 	/* the receiver's */
 	struct pgwal_log state;		/* with all that was posted */
 	uint64_t posted;		/* records, in all sessions */

@@ -445,6 +445,115 @@ static void lost_records(void)
 	ktap_ok(desk_all_equal());
 }
 
+/* A log of three with 20 records, which @d has read in its last session. */
+static void read_all(struct desk *d, enum sim_mode mode)
+{
+	desk_setup(3, mode);
+	d->session.quorum = 2;
+	ktap_eq(desk_open(d, 0, 2), 0);
+	ktap_eq(desk_append(d, 20), 0);
+	ktap_eq(desk_open(d, 0, 2), 0);
+	ktap_eq(d->session.first, 21);
+	d->session.empties = d->session.tail.epoch;
+}
+
+/* The log becomes empty, and goes on; one that was away gives up what it has. */
+static void emptied(void)
+{
+	for (int mode = SIM_PMEM; mode <= SIM_FILE; mode++) {
+		DESK a = desk(1, LOG_ASK_CREATE), b = desk(2, LOG_ASK_TAKEOVER);
+
+		read_all(&a, mode);
+		sim_target_kill(&sim->targets[2]);
+		ktap_eq(desk_open(&a, 0, 2), 0);
+		a.session.empties = 0;
+		ktap_eq(a.session.first, 1);
+		ktap_eq(desk_durable_at(0), 0);
+		ktap_eq(desk_durable_at(1), 0);
+		ktap_eq(desk_durable_at(2), 20);
+		/* the old records behind these are no part of the log */
+		ktap_eq(desk_append(&a, 5), 0);
+		ktap_eq(desk_durable_at(0), 5);
+		sim_target_start(&sim->targets[2]);
+		desk_restart(0);
+		ktap_eq(desk_open(&b, 0, 2), 0);
+		ktap_eq(b.session.first, 6);
+		ktap_eq(b.session.cut, 1);
+		ktap_ok(desk_all_equal());
+		ktap_eq(desk_append(&b, 30), 0);
+		ktap_eq(desk_durable_at(2), 35);
+	}
+}
+
+/* One was away in the last session, and is empty, too. */
+static void emptied_behind(void)
+{
+	DESK a = desk(1, LOG_ASK_CREATE);
+
+	read_all(&a, SIM_PMEM);
+	a.session.empties = 0;
+	sim_target_kill(&sim->targets[0]);
+	ktap_eq(desk_open(&a, 0, 2), 0);
+	sim_target_start(&sim->targets[0]);
+	a.session.empties = a.session.tail.epoch;
+	ktap_eq(desk_open(&a, 0, 2), 0);
+	ktap_eq(a.session.first, 1);
+	for (int i = 0; i < 3; i++)
+		ktap_eq(desk_durable_at(i), 0);
+}
+
+/* The writer dies when one target is empty: the log has all records, and no other ones. */
+static void emptied_in_part(void)
+{
+	for (int one = 0; one < 3; one++) {
+		DESK a = desk(1, LOG_ASK_CREATE), b = desk(2, LOG_ASK_TAKEOVER);
+		struct log_ask ask = { .magic = LOG_WIRE_MAGIC, .client = 1,
+				       .flags = LOG_ASK_CLAIM, .cut = LOG_START };
+		struct log_answer answer;
+
+		read_all(&a, SIM_PMEM);
+		ask.id = a.session.id;
+		ask.epoch = a.session.tail.epoch + 1;
+		ktap_eq(log_target_ask(&sim->targets[one].core, &ask, sizeof(ask),
+				       &answer), LOG_GRANTED);
+		ktap_eq(desk_durable_at(one), 0);
+		desk_restart(one);
+		ktap_eq(desk_open(&b, 0, 2), 0);
+		ktap_eq(b.session.first, 21);
+		ktap_eq(b.session.copied, 20);
+		ktap_ok(desk_all_equal());
+		ktap_eq(desk_durable_at(one), 20);
+	}
+}
+
+/* Records that another writer has added since are not dropped. */
+static void emptied_too_late(void)
+{
+	DESK a = desk(1, LOG_ASK_CREATE | LOG_ASK_TAKEOVER), b = desk(2, LOG_ASK_TAKEOVER);
+
+	read_all(&a, SIM_FILE);
+	ktap_eq(desk_open(&b, 0, 2), 0);
+	ktap_eq(desk_append(&b, 2), 0);
+	ktap_eq(desk_open(&a, 0, 2), EBUSY);
+	ktap_ok(strstr(a.session.error, "another writer"));
+	for (int i = 0; i < 3; i++)
+		ktap_eq(desk_durable_at(i), 22);
+	/* nothing was claimed either */
+	ktap_eq(desk_append(&b, 1), 0);
+}
+
+/* Too few can be made empty. */
+static void emptied_by_too_few(void)
+{
+	DESK a = desk(1, LOG_ASK_CREATE);
+
+	read_all(&a, SIM_PMEM);
+	sim_target_kill(&sim->targets[1]);
+	sim_target_kill(&sim->targets[2]);
+	ktap_eq(desk_open(&a, 0, 2), EIO);
+	ktap_eq(desk_durable_at(0), 20);
+}
+
 static const struct ktap_test tests[] = {
 	KTAP(persists_on_accept),
 	KTAP(replaced_target),
@@ -458,6 +567,11 @@ static const struct ktap_test tests[] = {
 	KTAP(mark_is_persisted),
 	KTAP(failed_header),
 	KTAP(lost_records),
+	KTAP(emptied),
+	KTAP(emptied_behind),
+	KTAP(emptied_in_part),
+	KTAP(emptied_too_late),
+	KTAP(emptied_by_too_few),
 };
 
 KTAP_MAIN(tests)
