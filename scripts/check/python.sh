@@ -9,4 +9,5 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 cache=$(mktemp -d "${TMPDIR:-/tmp}/cairn-mypy.XXXXXX")
 trap 'rm -rf "$cache"' EXIT
 mypy --strict --no-error-summary --python-version 3.9 --cache-dir "$cache" userspace/python/cairn userspace/tools/cairn_explain
-pyflakes3 userspace/python/cairn userspace/tools/cairn_explain userspace/tests/*.py tests/vm/python.py
+mypy --strict --no-error-summary --python-version 3.9 --cache-dir "$cache" userspace/tools/cairn_capture
+pyflakes3 userspace/python/cairn userspace/tools/cairn_explain userspace/tools/cairn_capture userspace/tests/*.py tests/vm/python.py

@@ -184,6 +184,17 @@ print(sum("marker-end" in x.attrib for x in tree.parse(sys.argv[1]).iter()))' "$
 	run_fail "a queue pair without packets" in_a sh -c "mount -t tracefs tracefs $tracing &&
 		cairn_explain -s 0.1 $DEV_A 12345"
 	run_fail "no such device" in_a cairn_explain -s 0.1 none0
+	# the first packet of a message is lost
+	run_ok "a program is captured" in_a sh -c "mount -t tracefs tracefs $tracing &&
+		cairn_fault $DEV_A add sent:opcode=WRITE_FIRST,nth=1 &&
+		cairn_capture -w $lib_tmp/pcapng $DEV_A -- verbs_verify -q 1 -n 20 -o write -s 5000
+		cairn_fault $DEV_A clear"
+	captured() { grep -aoE -- "$1" "$lib_tmp/pcapng" | wc -l; }
+	expect_that "packets name their work requests, the process and the answers" \
+		"$(captured 'work request 0x[0-9a-f]+: WRITE, [0-9]+ bytes') >= 20 && \
+		$(captured 'sent by QP [0-9]+ of process [0-9]+ .verbs_verify.') >= 20 && \
+		$(captured 'completed after [0-9.]+ [mu]*s: success') >= 20 && $(captured 'for QP [0-9]+') > 0"
+	expect_that "retransmissions say so" "$(captured 'sent by QP [^,]*, again') > 0"
 	expect "no trace instance is left" "$(find $tracing/instances -mindepth 1 -maxdepth 1 | wc -l)" 0
 else
 	skip "cairn_explain" "no python3"
