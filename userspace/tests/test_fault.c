@@ -192,6 +192,47 @@ static void persist_fails(void)
 	close_qp();
 }
 
+/* A durable write of a peer, which the program sees. */
+static void message_arrives(uint8_t *at, uint8_t byte, uint64_t token)
+{
+	struct cairn_cqe cqe = {
+		.qpn = qp->qp_num, .opcode = CAIRN_CQE_RECV_PERSIST, .byte_len = 8,
+		.persist_va = (uintptr_t)at, .persist_token = token,
+	};
+	struct ibv_wc wc;
+
+	memset(at, byte, 8);
+	fake_complete(fake_cq_ring(cq), &cqe);
+	ktap_eq(fake.ops.poll_cq(cq, 1, &wc), 1);
+}
+
+static void power_is_cut(void)
+{
+	static uint8_t memory[64];
+	struct ibv_mr *mr;
+
+	open_with("power_cut:nth=3");
+	memset(memory, 'o', sizeof(memory));
+	mr = fake.ops.reg_mr(pd, memory, sizeof(memory), (uintptr_t)memory,
+			     IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+			     (int)CAIRNDV_ACCESS_PERSISTENT_HOST);
+	message_arrives(memory, 'a', 1);
+	message_arrives(memory + 8, 'b', 2);
+	message_arrives(memory + 16, 'c', 3);
+	message_arrives(memory + 24, 'd', 4);
+	ktap_eq(cairndv_persist_done(ctx, 1, 0), 0);
+	/* this one could not be made durable */
+	ktap_eq(cairndv_persist_done(ctx, 2, EIO), 0);
+	fake.modify_mask = 0;
+	ktap_eq(memory[24], 'd');
+	ktap_eq(cairndv_persist_done(ctx, 4, 0), 0);
+	ktap_eq(fake.modify_mask, IBV_QP_STATE);
+	for (int i = 0; i < 64; i++)
+		ktap_eq(memory[i], i < 8 ? 'a' : 'o');
+	ktap_eq(fake.ops.dereg_mr((struct verbs_mr *)mr), 0);
+	close_qp();
+}
+
 static void completion_status(void)
 {
 	open_with("send:nth=2,status=RNR_RETRY_EXC_ERR recv:nth=1,status=LOC_LEN_ERR");
@@ -233,7 +274,7 @@ static void wrong_rules(void)
 		"post_send:often", "post_send:error=ENOTHING", "post_send:status=FATAL_ERR",
 		"send:error=ENOMEM", "send:status=SUCCESS", "reg_mr:chance=2", "seed=x",
 		"create_qp:nth=99999999999999999999", "cq_overrun:status=FATAL_ERR",
-		"persist:status=FATAL_ERR",
+		"persist:status=FATAL_ERR", "power_cut:error=EIO",
 	};
 
 	freopen("/dev/null", "w", stderr);
@@ -261,6 +302,7 @@ static void unset_has_no_faults(void)
 static const struct ktap_test tests[] = {
 	KTAP(nth_call), KTAP(every_call), KTAP(chance_by_seed), KTAP(each_verb),
 	KTAP(each_other_verb), KTAP(cq_overruns), KTAP(persist_fails),
+	KTAP(power_is_cut),
 	KTAP(completion_status), KTAP(extended_poll), KTAP(wrong_rules),
 	KTAP(unset_has_no_faults),
 };

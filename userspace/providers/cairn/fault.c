@@ -6,8 +6,10 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "cairndv.h"
 #include "cqe.h"
 #include "fault.h"
+#include "fault_power.h"
 #include "fault_rules.h"
 #include "qp.h"
 
@@ -58,9 +60,25 @@ static struct ibv_ah *fault_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *att
 static struct ibv_mr *fault_reg_mr(struct ibv_pd *pd, void *addr, size_t length,
 				   uint64_t hca_va, int access)
 {
+	struct ibv_mr *mr;
+
 	if (fault_fails(CAIRN_RULES_REG_MR))
 		return NULL;
-	return fault_real.reg_mr(pd, addr, length, hca_va, access);
+	mr = fault_real.reg_mr(pd, addr, length, hca_va, access);
+	if (mr && access & (int)CAIRNDV_ACCESS_PERSISTENT_HOST &&
+	    cairn_rules_have(CAIRN_RULES_POWER_CUT)) {
+		/* the library sets it after the call */
+		mr->context = pd->context;
+		cairn_power_open(mr, addr, length,
+				 access & IBV_ACCESS_ZERO_BASED ? 0 : hca_va);
+	}
+	return mr;
+}
+
+static int fault_dereg_mr(struct verbs_mr *vmr)
+{
+	cairn_power_close(&vmr->ibv_mr);
+	return fault_real.dereg_mr(vmr);
 }
 
 static struct ibv_cq *fault_create_cq(struct ibv_context *ctx, int cqe,
@@ -335,17 +353,6 @@ static int fault_rereg_mr(struct verbs_mr *vmr, int flags, struct ibv_pd *pd,
 	return err ? err : fault_real.rereg_mr(vmr, flags, pd, addr, length, access);
 }
 
-/* The program's answers: its ranges are not durable. */
-void cairn_fault_persist(struct cairn_persist_done *done, uint32_t num)
-{
-	for (uint32_t i = 0; i < num; i++) {
-		int err = cairn_rules_hit(CAIRN_RULES_PERSIST);
-
-		if (err)
-			done[i].status = (uint32_t)err;
-	}
-}
-
 /* As a device would: the request with the error is the last one that was done. */
 static void fault_end_qp(struct ibv_context *ctx, uint32_t qpn)
 {
@@ -375,6 +382,32 @@ static void fault_overrun(struct cairn_cq *cq)
 	pthread_mutex_unlock(&fault_mutex);
 }
 
+static void fault_end_all(void)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+
+	pthread_mutex_lock(&fault_mutex);
+	for (struct fault_qp *entry = fault_qps; entry; entry = entry->next)
+		cairn_qp_modify_cmd(entry->qp, &attr, IBV_QP_STATE);
+	pthread_mutex_unlock(&fault_mutex);
+}
+
+/* The program's answers: ranges are durable, or not. */
+void cairn_fault_persist(struct ibv_context *ctx, struct cairn_persist_done *done, uint32_t num)
+{
+	for (uint32_t i = 0; i < num; i++) {
+		int err = cairn_rules_hit(CAIRN_RULES_PERSIST);
+
+		if (err)
+			done[i].status = (uint32_t)err;
+		if (cairn_rules_hit(CAIRN_RULES_POWER_CUT)) {
+			cairn_power_cut();
+			fault_end_all();
+		}
+		cairn_power_answered(ctx, done[i].token, !done[i].status);
+	}
+}
+
 enum ibv_wc_status cairn_fault_status(struct cairn_cq *cq, const struct cairn_cqe *cqe)
 {
 	enum cairn_rules_target target = cqe->opcode < CAIRN_CQE_RECV ? CAIRN_RULES_SEND :
@@ -384,6 +417,8 @@ enum ibv_wc_status cairn_fault_status(struct cairn_cq *cq, const struct cairn_cq
 
 	if (cairn_rules_hit(CAIRN_RULES_CQ_OVERRUN))
 		fault_overrun(cq);
+	if (cairn_rules_have(CAIRN_RULES_POWER_CUT))
+		cairn_power_arrived(cq->vcq.cq.context, cqe);
 	if (status != IBV_WC_SUCCESS)
 		return status;
 	fault = cairn_rules_hit(target);
@@ -411,6 +446,7 @@ void cairn_fault_overlay(struct verbs_context_ops *ops)
 	ops->create_qp_ex = fault_create_qp_ex;
 	ops->create_srq = fault_create_srq;
 	ops->create_srq_ex = fault_create_srq_ex;
+	ops->dereg_mr = fault_dereg_mr;
 	ops->destroy_qp = fault_destroy_qp;
 	ops->modify_cq = fault_modify_cq;
 	ops->modify_qp = fault_modify_qp;

@@ -18,6 +18,6 @@ void cairn_fault_overlay(struct verbs_context_ops *ops);
 /* The status of a completion of @cq. A fault moves its QP to the error state. */
 enum ibv_wc_status cairn_fault_status(struct cairn_cq *cq, const struct cairn_cqe *cqe);
 /* Answers to peers that are about to be given to the device. */
-void cairn_fault_persist(struct cairn_persist_done *done, uint32_t num);
+void cairn_fault_persist(struct ibv_context *ctx, struct cairn_persist_done *done, uint32_t num);
 
 #endif /* CAIRN_FAULT_H */

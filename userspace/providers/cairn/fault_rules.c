@@ -55,7 +55,7 @@ static const struct cairn_text_name rules_targets[] = {
 	{ "req_notify_cq", CAIRN_RULES_REQ_NOTIFY_CQ },
 	{ "rereg_mr", CAIRN_RULES_REREG_MR },
 	{ "resize_cq", CAIRN_RULES_RESIZE_CQ },
-	{ "cq_overrun", CAIRN_RULES_CQ_OVERRUN },
+	{ "cq_overrun", CAIRN_RULES_CQ_OVERRUN }, { "power_cut", CAIRN_RULES_POWER_CUT },
 	{ "recv", CAIRN_RULES_RECV }, { "send", CAIRN_RULES_SEND },
 	{}
 };
@@ -110,7 +110,13 @@ static bool rules_chance(const char *text, double *chance)
 	return end != text && !*end && *chance >= 0 && *chance <= 1;
 }
 
-/* nth=, every=, chance=, error= (of a verb) or status= (of completions), but for cq_overrun */
+/* Whether a hit has an error or a status. */
+static bool rules_ends(enum cairn_rules_target target)
+{
+	return target != CAIRN_RULES_CQ_OVERRUN && target != CAIRN_RULES_POWER_CUT;
+}
+
+/* nth=, every=, chance=, error= (of a verb) or status= (of completions) */
 static bool rules_option(struct rule *rule, char *option)
 {
 	bool verb = rule->target < CAIRN_RULES_VERBS;
@@ -125,7 +131,7 @@ static bool rules_option(struct rule *rule, char *option)
 		return rules_number(value, &rule->every) && rule->every;
 	if (!strcmp(option, "chance"))
 		return rules_chance(value, &rule->chance);
-	if (rule->target != CAIRN_RULES_CQ_OVERRUN && !strcmp(option, verb ? "error" : "status")) {
+	if (rules_ends(rule->target) && !strcmp(option, verb ? "error" : "status")) {
 		rule->result = rules_value(verb ? rules_errors : rules_statuses, value);
 		return rule->result > 0;
 	}
@@ -216,9 +222,9 @@ int cairn_rules_hit(enum cairn_rules_target target)
 
 		if (rule->target != target || !rules_match(rule, call))
 			continue;
-		if (rules_say && target == CAIRN_RULES_CQ_OVERRUN)
-			fprintf(stderr, "cairn-fault: a CQ overruns behind completion %llu\n",
-				(unsigned long long)call);
+		if (rules_say && !rules_ends(target))
+			fprintf(stderr, "cairn-fault: %s %llu\n",
+				cairn_text_name(rules_targets, target), (unsigned long long)call);
 		else if (rules_say)
 			fprintf(stderr, "cairn-fault: %s %llu ends with %s\n",
 				cairn_text_name(rules_targets, target), (unsigned long long)call,
@@ -226,4 +232,13 @@ int cairn_rules_hit(enum cairn_rules_target target)
 		return rule->result;
 	}
 	return 0;
+}
+
+bool cairn_rules_have(enum cairn_rules_target target)
+{
+	size_t i = 0;
+
+	while (i < rules_used && rules[i].target != target)
+		i++;
+	return i < rules_used;
 }

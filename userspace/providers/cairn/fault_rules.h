@@ -4,6 +4,7 @@
 #define CAIRN_FAULT_RULES_H
 
 #include <infiniband/verbs.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 /* A rule is about a verb, or about the completions of a direction. */
@@ -42,6 +43,7 @@ enum cairn_rules_target {
 	CAIRN_RULES_RESIZE_CQ,
 	CAIRN_RULES_VERBS,	/* of them; below: completions */
 	CAIRN_RULES_CQ_OVERRUN = CAIRN_RULES_VERBS,
+	CAIRN_RULES_POWER_CUT,
 	CAIRN_RULES_RECV,
 	CAIRN_RULES_SEND,
 	CAIRN_RULES_TARGETS
@@ -55,5 +57,7 @@ enum cairn_rules_target {
 int cairn_rules_read(const char *text);
 /* Counts a call. Return: the errno or status with which it fails, or 0. Thread-safe. */
 int cairn_rules_hit(enum cairn_rules_target target);
+/* Return: whether there is a rule of this kind. */
+bool cairn_rules_have(enum cairn_rules_target target);
 
 #endif /* CAIRN_FAULT_RULES_H */

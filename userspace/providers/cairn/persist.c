@@ -206,7 +206,7 @@ int cairndv_persist_done(struct ibv_context *ctx, uint64_t token, int status)
 	if (status < 0)
 		return EINVAL;
 	if (to_cctx(ctx)->faulty)
-		cairn_fault_persist(&done, 1);
+		cairn_fault_persist(ctx, &done, 1);
 	return persist_method(ctx, CAIRN_METHOD_PERSIST_DONE,
 			      CAIRN_ATTR_PERSIST_DONE, &done, sizeof(done));
 }
@@ -253,7 +253,7 @@ int cairndv_persist_done_all(struct ibv_context *ctx,
 		};
 	}
 	if (to_cctx(ctx)->faulty)
-		cairn_fault_persist(done, num);
+		cairn_fault_persist(ctx, done, num);
 	err = persist_done_call(ctx, done, num, &bits);
 	if (refused)
 		*refused = bits;
