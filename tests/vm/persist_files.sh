@@ -5,7 +5,8 @@
 # kernels: 6.1 6.12
 # nvdimm: 512M
 #
-# WRITE_PERSIST into files of ext4 and xfs on persistent memory, mapped with MAP_SYNC.
+# WRITE_PERSIST into files of ext4 and xfs on persistent memory, mapped with MAP_SYNC, and the
+# end of the file system under them.
 
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -17,8 +18,8 @@ ndctl create-namespace -f -e namespace0.0 -m fsdax >/dev/null || bail "no fsdax 
 pmem=/dev/pmem0
 wait_for 60 test -b $pmem || bail "no $pmem"
 
-CAIRN_FILES=$lib_tmp/files
-export CAIRN_FILES
+CAIRN_FILES=$lib_tmp/files CAIRN_ACKED=$lib_tmp/acked
+export CAIRN_FILES CAIRN_ACKED
 mkdir "$CAIRN_FILES"
 
 # on_files NAME MAKE...: all points in a file system that MAKE makes
@@ -35,8 +36,13 @@ on_files() {
 	# five WRITE_PERSISTs and one WRITE, one after the other
 	expect_that "... after a fence for each message" \
 		"$(counter "$DEV_B" persist_fences) >= $fences + 6"
+	rm -f "$CAIRN_ACKED"
 	points in_a persist_files
 	run_ok "... and $name can be unmounted" umount "$CAIRN_FILES"
+	[ -e "$CAIRN_ACKED" ] || return
+	mount -t "$name" -o dax $pmem "$CAIRN_FILES" || bail "$name after a shutdown"
+	run_ok "... what was acknowledged is there after a shutdown" in_a persist_files remounted
+	umount "$CAIRN_FILES"
 }
 
 on_files ext4 mkfs.ext4 -q -F -b 4096

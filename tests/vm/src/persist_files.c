@@ -10,7 +10,9 @@
 #include <linux/fs.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include "vt_persist.h"
@@ -21,6 +23,13 @@
 #define LONG_MS		vt_ms(30000)
 #define DEMAND		(VT_REMOTE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_ON_DEMAND)
 #define ROUNDS		8
+/* The file system ends at once, without its journal: <linux/fs.h> does not have it yet. */
+#define SHUTDOWN	_IOR('X', 125, __u32)
+#define SHUTDOWN_NO_LOG	2u
+/* Pages that are written before, one that is written again behind the end, and a hole. */
+#define SHUT_PAGES	30u
+#define SHUT_AGAIN	(5 * PAGE)
+#define SHUT_HOLE	(40 * PAGE)
 
 static struct vt_dev da, db;
 
@@ -428,13 +437,86 @@ static void replacing(void)
 	}
 }
 
+/* CAIRN_ACKED names a file in another file system: was the last write acknowledged? */
+static void note_acked(bool acked)
+{
+	const char *path = getenv("CAIRN_ACKED");
+	FILE *file = path ? fopen(path, "w") : NULL;
+
+	must(file);
+	fprintf(file, "%d\n", acked);
+	must(!fclose(file));
+}
+
+static bool was_acked(void)
+{
+	const char *path = getenv("CAIRN_ACKED");
+	FILE *file = path ? fopen(path, "r") : NULL;
+	int acked = -1;
+
+	must(file && fscanf(file, "%d", &acked) == 1);
+	fclose(file);
+	return acked == 1;
+}
+
+/* The file system is shut down while a peer writes, as by a forced unmount. A page that is
+ * there may be written, and a hole gets no block any more: an error. The file stays.
+ */
+static void shutting_down(void)
+{
+	__u32 how = SHUTDOWN_NO_LOG;
+	struct pair pair;
+	enum ibv_wc_status status;
+
+	pair_create(&pair);
+	ktap_eq(pair_write(&pair, 0, SHUT_PAGES * PAGE), IBV_WC_SUCCESS);
+	if (ioctl(pair.fd, SHUTDOWN, &how)) {
+		ktap_skip("this file system cannot be shut down");
+		pair_destroy(&pair);
+		return;
+	}
+	vt_fill(pair.a.buf, FILE_BYTES, 13);
+	status = pair_write(&pair, SHUT_AGAIN, PAGE);
+	note_acked(status == IBV_WC_SUCCESS);
+	ktap_diag("a page that is there: status %d", status);
+	if (status == IBV_WC_SUCCESS)
+		ktap_eq(pair_write(&pair, SHUT_HOLE, PAGE), IBV_WC_REM_ACCESS_ERR);
+	else
+		ktap_eq(status, IBV_WC_REM_ACCESS_ERR);
+	pair_destroy(&pair);
+}
+
+/* Mounted again: what was acknowledged is in the file. */
+static int files_remounted(void)
+{
+	static u8 before[FILE_BYTES], after[FILE_BYTES], got[FILE_BYTES];
+	char path[PATH_MAX];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/region", getenv("CAIRN_FILES"));
+	fd = open(path, O_RDONLY);
+	if (fd < 0 || pread(fd, got, FILE_BYTES, 0) != FILE_BYTES)
+		return 1;
+	close(fd);
+	unlink(path);
+	vt_fill(before, FILE_BYTES, 7);
+	vt_fill(after, FILE_BYTES, 13);
+	if (was_acked() && memcmp(got + SHUT_AGAIN, after + SHUT_AGAIN, PAGE) != 0)
+		return 1;
+	/* what was not acknowledged may be there, too */
+	memcpy(before + SHUT_AGAIN, got + SHUT_AGAIN, PAGE);
+	return memcmp(got, before, SHUT_PAGES * PAGE) != 0;
+}
+
 #define TESTS(X)							\
 	X(registration) X(automatic) X(writing) X(holes) X(flushing)	\
-	X(punching) X(truncating) X(cloning) X(replacing)
+	X(punching) X(truncating) X(cloning) X(replacing) X(shutting_down)
 
 VT_TESTS(TESTS)
 
 int main(int argc, char **argv)
 {
+	if (argc > 1 && !strcmp(argv[1], "remounted"))
+		return files_remounted();
 	return vt_run_on(&da, &db, VT_IPV4, argc > 1 ? argv[1] : NULL);
 }
