@@ -52,18 +52,7 @@
 #define CAIRN_TIMER_BUDGET	16
 
 /* The WQE of a turn is fetched this many turns before. */
-#define LANE_WQE_AHEAD		2u
-
-struct lane_turn {
-	struct cairn_exec *exec;	/* counted in its running */
-	unsigned long sides;		/* those that want the turn */
-};
-
-/* Turns that are taken together. */
-struct lane_vector {
-	struct lane_turn turn[CAIRN_VECTOR];
-	u32 num;
-};
+#define LANE_WQE_AHEAD		2
 
 static struct cairn_lane *lanes[CAIRN_MAX_LANES];
 static unsigned int num_lanes;		/* constant after cairn_lanes_start() */
@@ -368,7 +357,7 @@ static void lane_fetch_contexts(struct cairn_lane *lane, u32 first)
 }
 
 /* Begin the turn of the oldest entry. Return: false: no QP is marked. */
-static bool lane_take_turn(struct cairn_lane *lane, struct lane_turn *turn)
+static bool lane_take_turn(struct cairn_lane *lane, struct cairn_lane_turn *turn)
 {
 	struct cairn_lane_word *word;
 	struct cairn_exec *exec;
@@ -394,15 +383,25 @@ static bool lane_take_turn(struct cairn_lane *lane, struct lane_turn *turn)
 	return true;
 }
 
-/* End the turns of @vector and take the next ones. @idle: the last round had no work. */
-static void lane_next_vector(struct cairn_lane *lane, struct lane_vector *vector,
-			     bool idle)
+/* The turns of the vector have been served: their QPs do not run any more. */
+static void lane_end_vector(struct cairn_lane *lane)
 {
+	struct cairn_lane_vector *vector = &lane->vector;
+
+	lockdep_assert_held(&lane->lock);
+	while (vector->num)
+		lane_put_running(lane, vector->turn[--vector->num].exec);
+	vector->next = 0;
+}
+
+/* Take the next turns. @idle: the last round had no work. */
+static void lane_next_vector(struct cairn_lane *lane, bool idle)
+{
+	struct cairn_lane_vector *vector = &lane->vector;
 	u32 fetched;
 
 	spin_lock_irq(&lane->lock);
-	while (vector->num)
-		lane_put_running(lane, vector->turn[--vector->num].exec);
+	lane_end_vector(lane);
 	cairn_watches_poll(lane, idle);
 	fetched = cairn_fifo_len(&lane->fifo);
 	lane_select(lane);
@@ -435,7 +434,7 @@ static u32 lane_serve_share(struct cairn_exec *exec, enum cairn_side_id side)
 }
 
 /* One turn. BH off. Return: bytes sent. */
-static s32 lane_serve_turn(const struct lane_turn *turn)
+static s32 lane_serve_turn(const struct cairn_lane_turn *turn)
 {
 	unsigned int side;
 	s32 sent = 0;
@@ -446,38 +445,38 @@ static s32 lane_serve_turn(const struct lane_turn *turn)
 	return sent;
 }
 
-/* The turn has to wait for the next round. */
-static void lane_put_off_turn(const struct lane_turn *turn)
+/* Are turns of the vector left? For the thread. */
+static bool lane_has_turns(const struct cairn_lane *lane)
 {
-	unsigned int side;
-
-	for_each_set_bit(side, &turn->sides, CAIRN_SIDES)
-		lane_mark(turn->exec, side);
+	return lane->vector.next < lane->vector.num;
 }
 
-/* Serve the turns of @vector until @bytes are used up. BH off. Return: false if the round
- * is over.
- */
-static bool lane_serve_vector(const struct lane_vector *vector, s32 *bytes)
+/* Fetch what turn @n starts with, if there is such a turn. */
+static void lane_fetch_wqe(const struct cairn_lane_vector *vector, u32 n)
 {
-	const struct lane_turn *turn = vector->turn;
-	bool goes_on = true;
+	if (n < vector->num)
+		cairn_req_prefetch_start(vector->turn[n].exec->qpc);
+}
+
+/* Serve the turns of the vector until @bytes are used up. The others are first in the next
+ * round: a mark in the scheduler would be behind all that were made since. BH off.
+ */
+static void lane_serve_vector(struct cairn_lane *lane, s32 *bytes)
+{
+	struct cairn_lane_vector *vector = &lane->vector;
 	u32 i;
 
-	cairn_clock_begin_vector(vector->num);
-	for (i = 0; i < min(vector->num, LANE_WQE_AHEAD); i++)
-		cairn_req_prefetch_start(turn[i].exec->qpc);
-	for (i = 0; i < vector->num; i++, turn++) {
-		if (i + LANE_WQE_AHEAD < vector->num)
-			cairn_req_prefetch_start(turn[LANE_WQE_AHEAD].exec->qpc);
-		if (!goes_on) {
-			lane_put_off_turn(turn);
-			continue;
-		}
-		*bytes -= lane_serve_turn(turn);
-		goes_on = *bytes > 0 && !need_resched();
+	cairn_clock_begin_vector(vector->num - vector->next);
+	for (i = 0; i < LANE_WQE_AHEAD; i++)
+		lane_fetch_wqe(vector, vector->next + i);
+	while (lane_has_turns(lane)) {
+		i = vector->next++;
+		lane_fetch_wqe(vector, i + LANE_WQE_AHEAD);
+		*bytes -= lane_serve_turn(&vector->turn[i]);
+		if (*bytes <= 0 || need_resched())
+			break;
 	}
-	return goes_on;
+	cairn_clock_begin_vector(0);
 }
 
 /*
@@ -487,22 +486,23 @@ static bool lane_serve_vector(const struct lane_vector *vector, s32 *bytes)
  */
 static bool lane_round(struct cairn_lane *lane, bool idle)
 {
-	struct lane_vector vector = {};
 	s32 bytes = CAIRN_ROUND_BYTES;
 	u32 turns = 0;
 
 	cairn_cpu_lock();
 	cairn_env_plug();
 	do {
-		lane_next_vector(lane, &vector, idle && !turns);
-		turns += vector.num;
-	} while (lane_serve_vector(&vector, &bytes) && vector.num &&
-		 turns < CAIRN_ROUND_TURNS);
-	cairn_clock_begin_vector(0);
-	spin_lock_irq(&lane->lock);
-	while (vector.num)
-		lane_put_running(lane, vector.turn[--vector.num].exec);
-	spin_unlock_irq(&lane->lock);
+		if (!lane_has_turns(lane))
+			lane_next_vector(lane, idle && !turns);
+		turns += lane->vector.num;
+		lane_serve_vector(lane, &bytes);
+	} while (lane->vector.num && !lane_has_turns(lane) && bytes > 0 &&
+		 turns < CAIRN_ROUND_TURNS && !need_resched());
+	if (!lane_has_turns(lane)) {
+		spin_lock_irq(&lane->lock);
+		lane_end_vector(lane);
+		spin_unlock_irq(&lane->lock);
+	}
 	cairn_env_unplug();
 	cairn_cpu_unlock();
 	return turns;
@@ -510,7 +510,7 @@ static bool lane_round(struct cairn_lane *lane, bool idle)
 
 static bool lane_has_work(struct cairn_lane *lane)
 {
-	return cairn_sched_any(&lane->sched) ||
+	return cairn_sched_any(&lane->sched) || lane_has_turns(lane) ||
 	       !list_empty_careful(&lane->active) || kthread_should_stop();
 }
 

@@ -18,6 +18,7 @@
 #include <linux/lockdep.h>
 #include <linux/mutex.h>
 #include <linux/wait.h>
+#include "device/clock.h"
 #include "engine/fifo.h"
 #include "engine/sched.h"
 #include "engine/slots.h"
@@ -33,10 +34,23 @@ struct cairn_lane_word {
 	struct cairn_exec *exec[64];
 };
 
+struct cairn_lane_turn {
+	struct cairn_exec *exec;	/* counted in its running */
+	unsigned long sides;		/* those that want the turn */
+};
+
+/* Turns that are taken together. */
+struct cairn_lane_vector {
+	struct cairn_lane_turn turn[CAIRN_VECTOR];
+	u32 num;
+	u32 next;			/* the first that has not been served */
+};
+
 struct cairn_lane {
 	spinlock_t lock;		/* irqsave */
 	struct cairn_sched sched;	/* its owner is the lock's holder */
 	struct cairn_fifo fifo;
+	struct cairn_lane_vector vector;	/* for the thread */
 	struct cairn_lane_word **words;	/* by scheduler word; NULL: not in use */
 	struct mutex slots_lock;	/* slots; allocating and freeing words */
 	struct cairn_slots slots;
