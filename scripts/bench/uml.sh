@@ -22,7 +22,8 @@
 # that kernel, with a module that counts the lines that it executes: see
 # scripts/test/coverage.
 # CAIRN_UML=kcsan and CAIRN_UML=rt are no user-mode Linux, but x86 kernels of the same
-# source for QEMU: see scripts/test/kcsan and scripts/test/rt. CAIRN_UML=seccomp is the
+# source for QEMU: see scripts/test/kcsan and scripts/test/rt. CAIRN_UML=64k is one for arm64
+# with pages of 64 KiB: see scripts/test/64k. CAIRN_UML=seccomp is the
 # user-mode Linux of linux-source-7.2, Debian 13's backports. Its processes run under
 # seccomp and not under ptrace: a system call costs a tenth. An interrupted build
 # continues where it was.
@@ -45,6 +46,7 @@ fi
 case $flavour in
 debug) unpack=unpack_debug recipe+=(unpack_debug) ;;
 kcsan | rt) name=$flavour kernel=$flavour arch=x86_64 image=vmlinux ;;
+64k) name=64k kernel=64k arch=arm64 image=Image; export CROSS_COMPILE=aarch64-linux-gnu- ;;
 seccomp) package=linux-source-7.2 extra=(seccomp=on) unpack=unpack_newer recipe=(unpack_newer configure) ;;
 esac
 
@@ -180,7 +182,8 @@ build() (
 		exit 1
 	}
 	make -s -C "$tmp/build" ARCH=$arch INSTALL_MOD_PATH="$tmp" modules_install >>"$tmp/log" 2>&1 || exit 1
-	cp "$tmp/build/$image" "$tmp/$image"
+	# arm64's lies deeper
+	cp "$tmp"/build/{,arch/$arch/boot/}"$image" "$tmp/" 2>/dev/null || [ -e "$tmp/$image" ] || exit 1
 	[ $arch = um ] || for_qemu "$tmp" || exit 1
 	: >"$tmp/.complete"
 	mv -T "$tmp" "$dest"

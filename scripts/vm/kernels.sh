@@ -56,8 +56,8 @@ kernel_headers() {
 	echo "$release ${BASH_REMATCH[2]}"
 }
 
-# one that we have built ourselves, in the directory $CAIRN_KCSAN or $CAIRN_RT
-# (scripts/test/kcsan, scripts/test/rt)
+# one that we have built ourselves, in the directory $CAIRN_KCSAN, $CAIRN_RT or $CAIRN_64K
+# (scripts/test/kcsan, scripts/test/rt, scripts/test/64k)
 kernel_built() {
 	[ -n "$(kernel_built_dir "$1")" ]
 }
@@ -66,6 +66,7 @@ kernel_built_dir() {
 	case $1 in
 	kcsan) echo "${CAIRN_KCSAN:-}" ;;
 	rt) echo "${CAIRN_RT:-}" ;;
+	64k) echo "${CAIRN_64K:-}" ;;
 	esac
 }
 
@@ -148,14 +149,15 @@ kernel_headers_dir() {
 
 # the root file system that a VM boots with a kernel of another architecture
 kernel_root() {
-	[ "$1" != arm64 ] || readlink -e "$(kernel_fetched_top "$1")/root"
+	[[ $1 != @(arm64|64k) ]] || readlink -e "$(kernel_fetched_top arm64)/root"
 }
 
 # further arguments of make, a word a line: Debian 13's compiler and pahole
 kernel_make_args() {
 	local dir ccache=''
 
-	[ "$1" != arm64 ] || echo CC=aarch64-linux-gnu-gcc-12
+	[[ $1 != @(arm64|64k) ]] || echo CC=aarch64-linux-gnu-gcc-12
+	[ "$1" != 64k ] || printf '%s\n' ARCH=arm64 CROSS_COMPILE=aarch64-linux-gnu-
 	kernel_fetched "$1" && dir=$(kernel_dir "$1") && [ -e "$dir/.tools" ] || return 0
 	dir=$(cat "$dir/.tools")
 	# as it is for everybody else, if it is
