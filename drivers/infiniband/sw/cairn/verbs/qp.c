@@ -354,17 +354,18 @@ static int qp_reply(const struct cairn_qp *qp, struct cairn_create_qp_resp *resp
 	return ib_copy_to_udata(udata, resp, sizeof(*resp));
 }
 
-static void qp_init_receives(struct cairn_qp *qp,
-			     const struct ib_qp_init_attr *init)
+static void qp_init_queues(struct cairn_qp *qp,
+			   const struct ib_qp_init_attr *init)
 {
 	bool xrc = qp_transport(init->qp_type) == CAIRN_TRANSPORT_XRC;
 
 	qp->qpc.has_srq = init->srq || xrc;
 	qp->pd = qp->ibqp.pd;
+	/* an XRC initiator has one, too */
+	qp->send_cq = init->send_cq ? to_cairn_cq(init->send_cq) : NULL;
 	if (xrc)
 		return;
 	qp->receives = init->srq ? &to_cairn_srq(init->srq)->rq : &qp->rq;
-	qp->send_cq = to_cairn_cq(init->send_cq);
 	qp->recv_cq = to_cairn_cq(init->recv_cq);
 }
 
@@ -379,7 +380,7 @@ static void qp_init(struct cairn_qp *qp, struct ib_qp_init_attr *init,
 		init->cap = (struct ib_qp_cap){};
 	else
 		qp->uctx = uctx;
-	qp_init_receives(qp, init);
+	qp_init_queues(qp, init);
 	spin_lock_init(&qp->sq_post_lock);
 	refcount_set(&qp->readers, 1);
 }
