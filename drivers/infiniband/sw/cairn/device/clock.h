@@ -11,9 +11,6 @@
 #include <linux/percpu.h>
 #include "device/cpu.h"
 
-/* Events of a vector, at most. */
-#define CAIRN_VECTOR	8
-
 struct cairn_clock {
 	u64 now;	/* ns; 0: not read yet */
 	u32 left;	/* events that may use it */

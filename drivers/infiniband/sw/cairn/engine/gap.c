@@ -298,7 +298,7 @@ void cairn_gap_progress(struct cairn_requester *req, u64 now)
 	rtt->probes = 0;
 	if (!rtt->start || cairn_psn_diff(req->una, rtt->psn) <= 0)
 		return;
-	took = min_t(u64, now - rtt->start, CAIRN_RTT_MAX);
+	took = cairn_gap_took(rtt->start, now, CAIRN_RTT_MAX);
 	rtt->start = 0;
 	delta = took > rtt->mean ? took - rtt->mean : rtt->mean - took;
 	rtt->deviation = rtt->mean ?

@@ -12,6 +12,14 @@ static inline u32 cairn_gap_smooth(u32 mean, u32 took)
 	return max(mean ? mean - mean / 8 + took / 8 : took, 1U);
 }
 
+/* The time since @since, at most @max. The run that set @since may have had a later time:
+ * runs of a vector share the time at which it began (device/clock.h).
+ */
+static inline u32 cairn_gap_took(u64 since, u64 now, u32 max)
+{
+	return now > since ? min_t(u64, now - since, max) : 0;
+}
+
 /* How many of @n packets may be sent: those of the gap, none while its answer is
  * awaited.
  */

@@ -11,7 +11,7 @@ static void latency_end(struct cairn_latency *latency, u64 now)
 {
 	u32 *mean = &latency->ns[latency->stage];
 
-	*mean = cairn_gap_smooth(*mean, min_t(u64, now - latency->since, U32_MAX));
+	*mean = cairn_gap_smooth(*mean, cairn_gap_took(latency->since, now, U32_MAX));
 	latency->stage++;
 	latency->since = now;
 }

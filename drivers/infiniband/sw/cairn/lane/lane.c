@@ -21,6 +21,7 @@
 #include "device/clock.h"
 #include "device/cpu.h"
 #include "device/mrcache.h"
+#include "device/vector.h"
 #include "engine/requester.h"
 #include "engine/window.h"
 #include "lane/drain.h"

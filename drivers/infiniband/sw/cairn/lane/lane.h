@@ -18,7 +18,7 @@
 #include <linux/lockdep.h>
 #include <linux/mutex.h>
 #include <linux/wait.h>
-#include "device/clock.h"
+#include "device/vector.h"
 #include "engine/fifo.h"
 #include "engine/sched.h"
 #include "engine/slots.h"
@@ -52,7 +52,7 @@ struct cairn_lane {
 	struct cairn_fifo fifo;
 	struct cairn_lane_vector vector;	/* for the thread */
 	struct cairn_lane_word **words;	/* by scheduler word; NULL: not in use */
-	struct mutex slots_lock;	/* slots; allocating and freeing words */
+	struct mutex slots_lock;	/* slots; adding and removing words */
 	struct cairn_slots slots;
 	struct list_head active;	/* active watches (lane/watch.h) */
 	u32 round;			/* number of the round that polls them */

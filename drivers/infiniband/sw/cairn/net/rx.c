@@ -31,6 +31,7 @@
 #include "device/cpu.h"
 #include "device/mcast.h"
 #include "device/mrcache.h"
+#include "device/vector.h"
 #include "engine/requester.h"
 #include "fault/rules.h"
 #include "lane/exec.h"

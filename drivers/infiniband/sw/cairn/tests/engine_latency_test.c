@@ -194,6 +194,28 @@ static void only_what_travels(void)
 	sim_end(rig.s);
 }
 
+/* The answer is received in a vector that began before the request was sent. */
+static void an_older_clock_takes_no_time(void)
+{
+	struct rig rig = far_rig(&sim_rc);
+	struct cairn_requester *req = &rig.a->c.req;
+
+	rig_send(&rig, 1, CAIRN_WQE_WRITE, 8);
+	ktap_ok(sim_run(rig.s, SIM_SEC));
+	req->ext->latency.rec = 0;
+	cairn_latency_begin(req, rig.s->now);
+	rig_send(&rig, 2, CAIRN_WQE_WRITE, 8);
+	sim_run(rig.s, LATENCY_WAY);
+	ktap_eq(req->ext->latency.stage, CAIRN_STAGE_ANSWER);
+	ktap_ok(req->rtt.start);
+	req->ext->latency.since += SIM_SEC;
+	req->rtt.start += SIM_SEC;
+	ktap_ok(sim_run(rig.s, SIM_SEC));
+	expect_stage(&rig, CAIRN_STAGE_ANSWER, 1, 2 * LATENCY_WAY);
+	ktap_ok(req->rtt.mean <= 2 * LATENCY_WAY);
+	sim_end(rig.s);
+}
+
 static const struct ktap_test tests[] = {
 	KTAP(an_answer_takes_a_round_trip),
 	KTAP(a_limit_makes_sending_long),
@@ -204,6 +226,7 @@ static const struct ktap_test tests[] = {
 	KTAP(nobody_answers_uc),
 	KTAP(what_is_flushed_has_no_end),
 	KTAP(only_what_travels),
+	KTAP(an_older_clock_takes_no_time),
 };
 
 KTAP_MAIN(tests)
