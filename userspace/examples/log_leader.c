@@ -14,6 +14,7 @@
 
 #define ANSWER_BYTES	65536u
 #define KEY_BYTES	128u
+#define MAX_TTL		9000000000	/* of etcd */
 #define POLL_MS		100	/* between looks at another leader */
 
 static uint64_t log_leader_now(void)
@@ -56,11 +57,19 @@ static void log_leader_encode(const char *text, char *out)
 	*out = '\0';
 }
 
+/* One more decimal digit. Return: false when it is none, or the number is too large. */
+static bool log_leader_digit(int64_t *number, uint32_t c)
+{
+	return c - '0' <= 9 &&
+	       !__builtin_mul_overflow(*number, (int64_t)10, number) &&
+	       !__builtin_add_overflow(*number, (int64_t)(c - '0'), number);
+}
+
 /* A number in decimal digits; 0 for anything else. */
 static uint64_t log_leader_decode(const char *text)
 {
 	uint32_t bits = 0, count = 0;
-	uint64_t number = 0;
+	int64_t number = 0;
 	const char *at;
 
 	for (; *text && *text != '='; text++) {
@@ -72,11 +81,10 @@ static uint64_t log_leader_decode(const char *text)
 		if (count < 8)
 			continue;
 		count -= 8;
-		if ((bits >> count & 0xff) - '0' > 9)
+		if (!log_leader_digit(&number, bits >> count & 0xff))
 			return 0;
-		number = 10 * number + (bits >> count & 0xff) - '0';
 	}
-	return number;
+	return (uint64_t)number;
 }
 
 struct log_reply {
@@ -165,38 +173,107 @@ static void log_leader_url(const struct log_leader *leader, unsigned int nth,
 	snprintf(out, size, "%.*s%s", (int)(end - url), url, path);
 }
 
-/* Each of the servers gets a third of the lease's time. Return: NULL or the answer. */
-static struct json_object *log_leader_call(struct log_leader *leader,
-					   const char *path, const char *body)
+/* A field that is text. Return: NULL for anything else. */
+static const char *log_leader_text(struct json_object *object, const char *name)
+{
+	struct json_object *value = NULL;
+	const char *text;
+
+	json_object_object_get_ex(object, name, &value);
+	if (!json_object_is_type(value, json_type_string))
+		return NULL;
+	text = json_object_get_string(value);
+	return strlen(text) == (size_t)json_object_get_string_len(value) ?
+	       text : NULL;
+}
+
+/*
+ * Numbers are strings there, and a field that is 0 is left out. Return: false when the
+ * field is anything else; @number is 0 then.
+ */
+static bool log_leader_number(struct json_object *object, const char *name,
+			      int64_t *number)
+{
+	const char *text = log_leader_text(object, name);
+
+	*number = 0;
+	if (!text)
+		return !json_object_object_get_ex(object, name, NULL);
+	for (; *text && log_leader_digit(number, (uint8_t)*text); text++)
+		;
+	if (*text)
+		*number = 0;
+	return !*text;
+}
+
+/* Takes from an answer what @out wants to know. Return: false: it is none of etcd. */
+typedef bool (*log_leader_reader)(const struct log_leader *leader,
+				  struct json_object *answer, void *out);
+
+/* All that etcd answers is an object with a header and the revision of the store. */
+static bool log_leader_read_header(const struct log_leader *leader,
+				   struct json_object *answer, void *out)
+{
+	struct json_object *header = NULL;
+	int64_t revision;
+
+	(void)leader;
+	(void)out;
+	json_object_object_get_ex(answer, "header", &header);
+	return log_leader_number(header, "revision", &revision) && revision;
+}
+
+/* One object, and nothing behind it. Return: NULL for anything else. */
+static struct json_object *log_leader_parse(const struct log_reply *reply)
+{
+	struct json_tokener *tokener = json_tokener_new();
+	struct json_object *object;
+
+	if (!tokener)
+		return NULL;
+	json_tokener_set_flags(tokener, JSON_TOKENER_STRICT);
+	object = json_tokener_parse_ex(tokener, reply->text, (int)reply->length);
+	json_tokener_free(tokener);
+	return object;
+}
+
+static bool log_leader_understand(const struct log_leader *leader,
+				  struct log_reply *reply,
+				  log_leader_reader read, void *out)
+{
+	struct json_object *answer = log_leader_parse(reply);
+	bool understood = json_object_is_type(answer, json_type_object) &&
+			  read(leader, answer, out);
+
+	json_object_put(answer);
+	if (!understood)
+		strcpy(reply->reason, "that is no answer of etcd");
+	return understood;
+}
+
+/* Each of the servers gets a third of the lease's time. Return: false without an answer. */
+static bool log_leader_call(struct log_leader *leader, const char *path,
+			    const char *body, log_leader_reader read, void *out)
 {
 	struct log_reply *reply = malloc(sizeof(*reply));
-	struct json_object *answer = NULL;
+	bool answered = false;
 	unsigned int first, i;
 	char url[512] = "";
 
 	first = __atomic_load_n(&leader->url, __ATOMIC_RELAXED);
-	for (i = 0; reply && i < 3 && !answer; i++) {
+	for (i = 0; reply && i < 3 && !answered; i++) {
 		log_leader_url(leader, first + i, path, url, sizeof(url));
-		if (log_leader_post(url, body, (long)leader->ttl * 1000 / 3,
-				    reply))
-			answer = json_tokener_parse(reply->text);
+		answered = log_leader_post(url, body,
+					   (long)leader->ttl * 1000 / 3, reply) &&
+			   log_leader_understand(leader, reply, read, out);
 		/* the one that answers is asked first, or the next three */
-		__atomic_store_n(&leader->url, first + i + !answer,
+		__atomic_store_n(&leader->url, first + i + !answered,
 				 __ATOMIC_RELAXED);
 	}
 	if (reply)
-		log_leader_notice(leader, url, reply, answer);
+		log_leader_notice(leader, url, reply, answered);
 	free(reply);
-	return answer;
-}
-
-/* Numbers are strings there. */
-static int64_t log_leader_number(struct json_object *object, const char *name)
-{
-	struct json_object *value;
-
-	return object && json_object_object_get_ex(object, name, &value) ?
-	       json_object_get_int64(value) : 0;
+	return answered;
 }
 
 /* ---- the lease ---- */
@@ -208,42 +285,72 @@ static void log_leader_extend(struct log_leader *leader, uint64_t asked,
 			 __ATOMIC_RELEASE);
 }
 
+struct log_lease {
+	int64_t id;
+	int64_t ttl;		/* seconds; 0: it has ended */
+};
+
+static bool log_leader_read_lease(const struct log_leader *leader,
+				  struct json_object *answer, void *out)
+{
+	struct log_lease *lease = out;
+
+	return log_leader_read_header(leader, answer, NULL) &&
+	       log_leader_number(answer, "ID", &lease->id) && lease->id &&
+	       log_leader_number(answer, "TTL", &lease->ttl) &&
+	       lease->ttl <= MAX_TTL;
+}
+
+static bool log_leader_read_grant(const struct log_leader *leader,
+				  struct json_object *answer, void *out)
+{
+	const struct log_lease *lease = out;
+
+	return log_leader_read_lease(leader, answer, out) && lease->ttl;
+}
+
+/* An answer about another lease is none. */
+static bool log_leader_read_renewal(const struct log_leader *leader,
+				    struct json_object *answer, void *out)
+{
+	const struct log_lease *lease = out;
+	struct json_object *result = NULL;
+
+	json_object_object_get_ex(answer, "result", &result);
+	return log_leader_read_lease(leader, result, out) &&
+	       lease->id == leader->lease;
+}
+
 static int log_leader_grant(struct log_leader *leader)
 {
 	uint64_t asked = log_leader_now();
-	struct json_object *answer;
+	struct log_lease lease;
 	char body[64];
-	int64_t ttl;
 
+	leader->lease = 0;
 	snprintf(body, sizeof(body), "{\"TTL\":\"%" PRIu32 "\"}", leader->ttl);
-	answer = log_leader_call(leader, "/v3/lease/grant", body);
-	leader->lease = log_leader_number(answer, "ID");
-	ttl = log_leader_number(answer, "TTL");
-	json_object_put(answer);
-	if (!leader->lease || ttl <= 0)
+	if (!log_leader_call(leader, "/v3/lease/grant", body,
+			     log_leader_read_grant, &lease))
 		return EHOSTUNREACH;
-	log_leader_extend(leader, asked, ttl);
+	leader->lease = lease.id;
+	log_leader_extend(leader, asked, lease.ttl);
 	return 0;
 }
 
 /* Return: 0, EHOSTUNREACH without an answer, or ESTALE when it has ended. */
 static int log_leader_renew(struct log_leader *leader)
 {
-	struct json_object *answer, *result = NULL;
 	uint64_t asked = log_leader_now();
+	struct log_lease lease;
 	char body[64];
-	int64_t ttl;
 
 	snprintf(body, sizeof(body), "{\"ID\":\"%" PRId64 "\"}", leader->lease);
-	answer = log_leader_call(leader, "/v3/lease/keepalive", body);
-	if (!answer)
+	if (!log_leader_call(leader, "/v3/lease/keepalive", body,
+			     log_leader_read_renewal, &lease))
 		return EHOSTUNREACH;
-	json_object_object_get_ex(answer, "result", &result);
-	ttl = log_leader_number(result, "TTL");
-	json_object_put(answer);
-	if (ttl <= 0)
+	if (!lease.ttl)
 		return ESTALE;
-	log_leader_extend(leader, asked, ttl);
+	log_leader_extend(leader, asked, lease.ttl);
 	return 0;
 }
 
@@ -252,7 +359,8 @@ static void log_leader_revoke(struct log_leader *leader)
 	char body[64];
 
 	snprintf(body, sizeof(body), "{\"ID\":\"%" PRId64 "\"}", leader->lease);
-	json_object_put(log_leader_call(leader, "/v3/lease/revoke", body));
+	log_leader_call(leader, "/v3/lease/revoke", body, log_leader_read_header,
+			NULL);
 	leader->lease = 0;
 }
 
@@ -309,31 +417,63 @@ static void log_leader_key(const struct log_leader *leader, const char *what,
 	log_leader_encode(key, out);
 }
 
-static void log_leader_read_key(const struct log_leader *leader,
+static bool log_leader_read_epoch(struct json_object *entry,
+				  struct log_election *election)
+{
+	const char *value = log_leader_text(entry, "value");
+
+	election->epoch = value ? log_leader_decode(value) : 0;
+	return election->epoch &&
+	       log_leader_number(entry, "mod_revision", &election->revision) &&
+	       election->revision;
+}
+
+static bool log_leader_read_key(const struct log_leader *leader,
 				struct json_object *entry,
 				struct log_election *election)
 {
+	const char *found = log_leader_text(entry, "key");
 	char name[2 * KEY_BYTES];
-	struct json_object *key, *value;
-	const char *found;
+	int64_t lease;
 
-	if (!json_object_object_get_ex(entry, "key", &key) ||
-	    !json_object_object_get_ex(entry, "value", &value))
-		return;
-	found = json_object_get_string(key);
+	if (!found)
+		return false;
 	log_leader_key(leader, "epoch", name);
-	if (!strcmp(found, name)) {
-		election->epoch =
-			log_leader_decode(json_object_get_string(value));
-		election->revision = log_leader_number(entry, "mod_revision");
-	}
+	if (!strcmp(found, name))
+		return log_leader_read_epoch(entry, election);
 	/* a log with a longer name may have its keys between these two */
 	log_leader_key(leader, "leader", name);
-	if (!strcmp(found, name)) {
-		election->taken = true;
-		election->ours = log_leader_number(entry, "lease") ==
-				 leader->lease;
-	}
+	if (strcmp(found, name))
+		return true;
+	election->taken = true;
+	if (!log_leader_number(entry, "lease", &lease))
+		return false;
+	election->ours = lease == leader->lease;
+	return true;
+}
+
+static bool log_leader_read_keys(const struct log_leader *leader,
+				 struct json_object *answer, void *out)
+{
+	struct json_object *entries = NULL;
+	bool found, all;
+	int64_t count;
+	size_t i;
+
+	memset(out, 0, sizeof(struct log_election));
+	found = json_object_object_get_ex(answer, "kvs", &entries);
+	if (!log_leader_read_header(leader, answer, NULL) ||
+	    !log_leader_number(answer, "count", &count))
+		return false;
+	if (!found)
+		return !count;
+	all = json_object_is_type(entries, json_type_array) &&
+	      json_object_array_length(entries) == (size_t)count;
+	for (i = 0; all && i < (size_t)count; i++)
+		all = log_leader_read_key(leader,
+					  json_object_array_get_idx(entries, i),
+					  out);
+	return all;
 }
 
 /* Both keys at one revision. */
@@ -341,23 +481,28 @@ static int log_leader_look(struct log_leader *leader,
 			   struct log_election *election)
 {
 	char first[2 * KEY_BYTES], end[2 * KEY_BYTES], body[5 * KEY_BYTES];
-	struct json_object *answer, *entries;
 
-	*election = (struct log_election){};
 	log_leader_key(leader, "epoch", first);
 	log_leader_key(leader, "leader0", end);
 	snprintf(body, sizeof(body), "{\"key\":\"%s\",\"range_end\":\"%s\"}",
 		 first, end);
-	answer = log_leader_call(leader, "/v3/kv/range", body);
-	if (!answer)
-		return EHOSTUNREACH;
-	if (json_object_object_get_ex(answer, "kvs", &entries))
-		for (size_t i = 0; i < json_object_array_length(entries); i++)
-			log_leader_read_key(leader,
-				json_object_array_get_idx(entries, i),
-				election);
-	json_object_put(answer);
-	return 0;
+	return log_leader_call(leader, "/v3/kv/range", body,
+			       log_leader_read_keys, election) ? 0 : EHOSTUNREACH;
+}
+
+static bool log_leader_read_swap(const struct log_leader *leader,
+				 struct json_object *answer, void *out)
+{
+	struct json_object *won = NULL;
+	bool *swapped = out;
+
+	*swapped = false;
+	if (!log_leader_read_header(leader, answer, NULL))
+		return false;
+	if (!json_object_object_get_ex(answer, "succeeded", &won))
+		return true;
+	*swapped = json_object_get_boolean(won);
+	return json_object_is_type(won, json_type_boolean);
 }
 
 /* Compare and swap: if there is still no leader, and no epoch that we did not see. */
@@ -365,9 +510,8 @@ static int log_leader_swap(struct log_leader *leader,
 			   const struct log_election *election, uint64_t epoch)
 {
 	char key[2][2 * KEY_BYTES], value[2][64], number[32];
-	struct json_object *answer, *won = NULL;
 	char body[2048];
-	int err = EAGAIN;
+	bool swapped;
 
 	log_leader_key(leader, "leader", key[0]);
 	log_leader_key(leader, "epoch", key[1]);
@@ -385,14 +529,11 @@ static int log_leader_swap(struct log_leader *leader,
 		 "{\"request_put\":{\"key\":\"%s\",\"value\":\"%s\"}}]}",
 		 key[0], key[1], election->revision, key[0], value[0],
 		 leader->lease, key[1], value[1]);
-	answer = log_leader_call(leader, "/v3/kv/txn", body);
-	if (answer && json_object_object_get_ex(answer, "succeeded", &won) &&
-	    json_object_get_boolean(won)) {
-		leader->epoch = epoch;
-		err = 0;
-	}
-	json_object_put(answer);
-	return err;
+	if (!log_leader_call(leader, "/v3/kv/txn", body, log_leader_read_swap,
+			     &swapped) || !swapped)
+		return EAGAIN;
+	leader->epoch = epoch;
+	return 0;
 }
 
 /* One attempt. An answer that was lost is found by the next look. */
