@@ -175,6 +175,22 @@ static void empty_messages_ask(void)
 	sim_end(rig.s);
 }
 
+/* One without a region is reported when what was posted before it is durable. */
+static void empty_messages_are_barriers(void)
+{
+	struct rig rig = persist_rig(CAIRN_PERSIST_HOST);
+
+	empty_recvs(rig.b, 1, 1);
+	persist_first(&rig, 1, 3000);
+	persist_ask(&rig, NULL, 2);
+	ktap_eq(rig.b->cq[CAIRN_RESP].n, 1);
+	ktap_eq(send_cqes(&rig), 0);
+	persist_finish(&rig, 0);
+	ktap_ok(is_durable(&rig, 0, 3000));
+	expect_cqes(rig.a, CAIRN_REQ, 0, 1, 2, CAIRN_CQE_SUCCESS);
+	sim_end(rig.s);
+}
+
 /* A kind that this device does not know, as a later one may send. */
 static void strange_durability_is_unknown(void)
 {
@@ -208,6 +224,7 @@ static const struct ktap_test tests[] = {
 	KTAP(every_length_names_its_kind),
 	KTAP(a_failure_names_the_kind),
 	KTAP(empty_messages_ask),
+	KTAP(empty_messages_are_barriers),
 	KTAP(strange_durability_is_unknown),
 	KTAP(received_names_no_durability),
 };

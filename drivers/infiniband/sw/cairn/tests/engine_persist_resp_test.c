@@ -31,6 +31,31 @@ static void every_packet_of_a_message(void)
 	}
 }
 
+/* A message of several pieces of the writer's memory, which end within words and packets. */
+static void gathered(void)
+{
+	struct rig rig = persist_rig(CAIRN_PERSIST_NIC);
+	struct cairn_sge sge[] = {
+		sim_sge(rig.ma, 3, 77), sim_sge(rig.ma, 5000, PMTU),
+		sim_sge(rig.ma, 200, 1), sim_sge(rig.ma, 1000, 2 * PMTU - 5),
+	}, none;
+	struct sim_wr wr = rig_wr(&rig, &none, CAIRN_WQE_WRITE_PERSIST, 0);
+	u32 i, at = 0;
+
+	wr.sge = sge;
+	wr.num_sge = ARRAY_SIZE(sge);
+	sim_post_send(rig.a, &wr);
+	ktap_ok(sim_run(rig.s, SIM_SEC));
+	expect_cqe(rig.a, CAIRN_REQ, 0, wr.wr_id, CAIRN_CQE_SUCCESS);
+	for (i = 0; i < ARRAY_SIZE(sge); i++) {
+		ktap_ok(!memcmp(rig.mb->shadow + at,
+				rig.ma->mem + (sge[i].addr - rig.ma->va),
+				sge[i].length));
+		at += sge[i].length;
+	}
+	sim_end(rig.s);
+}
+
 /* Pages come and go between the packets of a message, which end within words. */
 static void memory_on_demand(void)
 {
@@ -615,6 +640,7 @@ static void a_held_word_dies_with_its_message(void)
 
 static const struct ktap_test tests[] = {
 	KTAP(every_packet_of_a_message),
+	KTAP(gathered),
 	KTAP(memory_on_demand),
 	KTAP(long_messages_are_streamed),
 	KTAP(ordinary_memory_is_refused),
