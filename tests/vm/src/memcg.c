@@ -694,7 +694,6 @@ static int undo_group(void *which)
 static const struct part one_group[] = {
 	{ SLAB, 72, 1, 1 },		/* device/mcast.c: struct cairn_mcast_group */
 	{ SLAB, 40, 1, 1 },		/* device/mcast.c: its members */
-	{ SLAB, 48, 1, 1 },		/* net/group.c: struct group */
 	{}
 };
 

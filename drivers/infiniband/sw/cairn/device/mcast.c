@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #include <linux/jhash.h>
+#include <linux/overflow.h>
 #include <linux/rculist.h>
 #include <linux/slab.h>
 #include <net/ipv6.h>
@@ -68,61 +69,65 @@ static u32 mcast_has(const struct cairn_mcast_members *members,
 	return n;
 }
 
-static struct cairn_mcast_members *mcast_alloc(u32 num)
+int cairn_mcast_prepare(struct cairn_mcast *mcast, const struct in6_addr *addr,
+			struct cairn_mcast_room *room)
 {
-	struct cairn_mcast_members *members;
+	struct cairn_mcast_group *group;
 
-	members = kmalloc(struct_size(members, member, num),
-			  GFP_KERNEL_ACCOUNT);
-	if (members)
-		members->num = num;
+	room->addr = *addr;
+	rcu_read_lock();
+	group = mcast_group(mcast, addr);
+	room->places = group ? READ_ONCE(group->num) + 1 : 1;
+	rcu_read_unlock();
+	room->group = kzalloc(sizeof(*group), GFP_KERNEL_ACCOUNT);
+	room->members = kmalloc(struct_size(room->members, member, room->places),
+				GFP_KERNEL_ACCOUNT);
+	if (room->group && room->members)
+		return 0;
+	cairn_mcast_release(room);
+	return -ENOMEM;
+}
+
+void cairn_mcast_release(struct cairn_mcast_room *room)
+{
+	kfree(room->group);
+	kfree(room->members);
+}
+
+/* Take the members from @room. */
+static struct cairn_mcast_members *mcast_take(struct cairn_mcast_room *room,
+					      u32 num)
+{
+	struct cairn_mcast_members *members = room->members;
+
+	room->members = NULL;
+	members->num = num;
 	return members;
 }
 
 /* Create a group with one member. */
-static struct cairn_mcast_group *
-mcast_alloc_group(const struct in6_addr *addr, struct cairn_exec *exec,
-		  struct cairn_share_user *user)
+static int mcast_create(struct cairn_nic *nic, struct cairn_exec *exec,
+			struct cairn_share_user *user,
+			struct cairn_mcast_room *room)
 {
-	struct cairn_mcast_group *group;
+	struct cairn_mcast_group *group = room->group;
 	struct cairn_mcast_members *members;
-
-	group = kzalloc(sizeof(*group), GFP_KERNEL_ACCOUNT);
-	if (!group)
-		return NULL;
-	members = mcast_alloc(1);
-	if (!members) {
-		kfree(group);
-		return NULL;
-	}
-	members->member[0].exec = exec;
-	members->member[0].user = user;
-	group->addr = *addr;
-	group->num = 1;
-	group->user = user;
-	RCU_INIT_POINTER(group->members, members);
-	return group;
-}
-
-static int mcast_create(struct cairn_nic *nic, const struct in6_addr *addr,
-			struct cairn_exec *exec, struct cairn_share_user *user)
-{
-	struct cairn_mcast_group *group;
 	int err;
 
 	err = cairn_share_take(nic, CAIRN_SHARE_GROUP, CAIRN_MAX_MCAST_GROUPS,
 			       user);
 	if (err)
 		return err;
-	group = mcast_alloc_group(addr, exec, user);
-	if (!group)
-		goto err_share;
-	hlist_add_head_rcu(&group->node, mcast_bucket(&nic->mcast, addr));
+	members = mcast_take(room, 1);
+	members->member[0].exec = exec;
+	members->member[0].user = user;
+	room->group = NULL;
+	group->addr = room->addr;
+	group->num = 1;
+	group->user = user;
+	RCU_INIT_POINTER(group->members, members);
+	hlist_add_head_rcu(&group->node, mcast_bucket(&nic->mcast, &room->addr));
 	return 0;
-
-err_share:
-	cairn_share_give(nic, CAIRN_SHARE_GROUP, user);
-	return -ENOMEM;
 }
 
 /* May @user have one more place in @group? */
@@ -140,7 +145,8 @@ static int mcast_check_place(const struct cairn_mcast_group *group,
 
 /* Replace the members by a copy with @exec; QPs that have left are not copied. */
 static int mcast_grow(struct cairn_nic *nic, struct cairn_mcast_group *group,
-		      struct cairn_exec *exec, struct cairn_share_user *user)
+		      struct cairn_exec *exec, struct cairn_share_user *user,
+		      struct cairn_mcast_room *room)
 {
 	struct cairn_mcast_members *old = mcast_members(&nic->mcast, group);
 	struct cairn_mcast_members *members;
@@ -152,30 +158,30 @@ static int mcast_grow(struct cairn_nic *nic, struct cairn_mcast_group *group,
 	err = mcast_check_place(group, old, user);
 	if (err)
 		return err;
-	members = mcast_alloc(group->num + 1);
-	if (!members)
-		return -ENOMEM;
+	if (room->places <= group->num)
+		return -EAGAIN;
+	members = mcast_take(room, group->num + 1);
 	for (i = 0; i < old->num; i++)
 		if (old->member[i].exec)
 			members->member[n++] = old->member[i];
 	members->member[n].exec = exec;
 	members->member[n].user = user;
-	group->num++;
+	WRITE_ONCE(group->num, group->num + 1);
 	rcu_assign_pointer(group->members, members);
 	kfree_rcu(old, rcu);
 	return 0;
 }
 
-int cairn_mcast_add(struct cairn_nic *nic, const struct in6_addr *addr,
-		    struct cairn_exec *exec, struct cairn_share_user *user,
-		    bool *first)
+int cairn_mcast_add(struct cairn_nic *nic, struct cairn_exec *exec,
+		    struct cairn_share_user *user,
+		    struct cairn_mcast_room *room, bool *first)
 {
-	struct cairn_mcast_group *group = mcast_group(&nic->mcast, addr);
+	struct cairn_mcast_group *group = mcast_group(&nic->mcast, &room->addr);
 
 	lockdep_assert_held(&nic->mcast.lock);
 	*first = !group;
-	return group ? mcast_grow(nic, group, exec, user) :
-		       mcast_create(nic, addr, exec, user);
+	return group ? mcast_grow(nic, group, exec, user, room) :
+		       mcast_create(nic, exec, user, room);
 }
 
 static void mcast_destroy(struct cairn_nic *nic,
@@ -219,7 +225,8 @@ int cairn_mcast_del(struct cairn_nic *nic, const struct in6_addr *addr,
 	if (i == members->num)
 		return -EINVAL;
 	WRITE_ONCE(members->member[i].exec, NULL);
-	*last = !--group->num;
+	WRITE_ONCE(group->num, group->num - 1);
+	*last = !group->num;
 	if (*last)
 		mcast_destroy(nic, group);
 	else

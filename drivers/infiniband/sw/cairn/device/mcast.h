@@ -27,7 +27,7 @@ struct cairn_mcast_members {
 struct cairn_mcast_group {
 	struct hlist_node node;
 	struct in6_addr addr;		/* IPv4 mapped for IPv4 */
-	u32 num;			/* QPs in the group, not 0 */
+	u32 num;			/* QPs in the group; read without lock, too */
 	struct cairn_mcast_members __rcu *members;
 	/* Has a member in it. The group counts for its share. NULL: a kernel
 	 * consumer.
@@ -36,26 +36,51 @@ struct cairn_mcast_group {
 	struct rcu_head rcu;
 };
 
+/* Memory for an addition. It is allocated before the lock is taken: in a full memcg that
+ * may take long, and other processes, and the removal of the device, wait for the lock.
+ */
+struct cairn_mcast_room {
+	struct in6_addr addr;			/* of the group */
+	struct cairn_mcast_group *group;	/* NULL: used */
+	struct cairn_mcast_members *members;	/* NULL: used */
+	u32 places;				/* of members */
+};
+
 void cairn_mcast_init(struct cairn_mcast *mcast);
+
+/**
+ * cairn_mcast_prepare() - allocate memory for cairn_mcast_add()
+ * @mcast: the groups of the device
+ * @addr: address of the group
+ * @room: filled in; to be released
+ *
+ * Context: process, sleeps.
+ * Return: 0 or -ENOMEM; then nothing is to be released.
+ */
+int cairn_mcast_prepare(struct cairn_mcast *mcast, const struct in6_addr *addr,
+			struct cairn_mcast_room *room);
+
+/* Free what was not used. */
+void cairn_mcast_release(struct cairn_mcast_room *room);
 
 /**
  * cairn_mcast_add() - add a QP to a group
  * @nic: the device
- * @addr: address of the group
  * @exec: of a UD QP
  * @user: of the QP, or NULL
+ * @room: prepared for the group
  * @first: set to true if the group did not exist
  *
  * Groups of a device, and places in a group, are shared among users
  * (device/share.h).
  *
  * Context: process, under nic->mcast.lock.
- * Return: 0, also if the QP is in the group already; -ENOMEM, also at a limit;
- * -EDQUOT: the share of @user.
+ * Return: 0, also if the QP is in the group already; -ENOMEM: a limit; -EDQUOT: the share
+ * of @user; -EAGAIN: the group has grown since, and the room is too small.
  */
-int cairn_mcast_add(struct cairn_nic *nic, const struct in6_addr *addr,
-		    struct cairn_exec *exec, struct cairn_share_user *user,
-		    bool *first);
+int cairn_mcast_add(struct cairn_nic *nic, struct cairn_exec *exec,
+		    struct cairn_share_user *user,
+		    struct cairn_mcast_room *room, bool *first);
 
 /**
  * cairn_mcast_del() - remove a QP from a group

@@ -92,18 +92,22 @@ static void watch_drop_word(struct cairn_lane *lane, u32 number)
 	kfree(word);
 }
 
-static int watch_make_word(struct cairn_lane *lane, u32 number)
+static void watch_set_word(struct cairn_lane *lane, u32 number,
+			   struct cairn_lane_word *word)
 {
-	struct cairn_lane_word *word = kzalloc(sizeof(*word),
-					       GFP_KERNEL_ACCOUNT);
-
 	lockdep_assert_held(&lane->slots_lock);
-	if (!word)
-		return -ENOMEM;
 	spin_lock_irq(&lane->lock);
 	lane->words[number] = word;
 	spin_unlock_irq(&lane->lock);
-	return 0;
+}
+
+/* All kernel consumers share a watch, and may create QPs on behalf of processes (SMC). In
+ * a full memcg an allocation may take long, and the others would wait for the watch's
+ * lock, so their memory is not charged.
+ */
+static gfp_t watch_gfp(const struct cairn_watch *watch)
+{
+	return watch->wake ? GFP_KERNEL_ACCOUNT : GFP_KERNEL;
 }
 
 void cairn_watch_destroy(struct cairn_watch *watch)
@@ -136,7 +140,7 @@ static int watch_add_page(struct cairn_watch *watch,
 			  struct cairn_ready_page *(*new_page)(void *, u32),
 			  void *arg)
 {
-	struct watch_page *page = kmalloc(sizeof(*page), GFP_KERNEL_ACCOUNT);
+	struct watch_page *page = kmalloc(sizeof(*page), watch_gfp(watch));
 
 	lockdep_assert_held(&watch->lock);
 	if (!page)
@@ -155,28 +159,44 @@ static int watch_add_page(struct cairn_watch *watch,
 	return 0;
 }
 
-static int watch_make_loose(struct cairn_lane *lane, u32 *slot)
+/* Take a slot. @fresh: for its word; NULL if it was used. Return: -EAGAIN: it is needed. */
+static int watch_take_loose(struct cairn_lane *lane, u32 *slot,
+			    struct cairn_lane_word **fresh)
 {
 	lockdep_assert_held(&lane->slots_lock);
 	*slot = cairn_slots_take(&lane->slots);
 	if (*slot == CAIRN_SCHED_NONE)
 		return -ENOSPC;
-	if (!lane->words[*slot / 64] && watch_make_word(lane, *slot / 64)) {
+	if (lane->words[*slot / 64])
+		return 0;
+	if (!*fresh) {
 		cairn_slots_put(&lane->slots, *slot);
-		return -ENOMEM;
+		return -EAGAIN;
 	}
+	watch_set_word(lane, *slot / 64, *fresh);
+	*fresh = NULL;
 	return 0;
 }
 
-/* Allocate the slot of one of the first ids. */
-static int watch_get_loose(struct cairn_lane *lane, u32 *slot)
+/* Allocate the slot of one of the first ids. All processes share slots_lock, so memory is
+ * allocated outside of it.
+ */
+static int watch_get_loose(struct cairn_watch *watch, u32 *slot)
 {
+	struct cairn_lane *lane = watch->lane;
+	struct cairn_lane_word *fresh = NULL;
 	int err;
 
-	mutex_lock(&lane->slots_lock);
-	err = watch_make_loose(lane, slot);
-	mutex_unlock(&lane->slots_lock);
-	return err;
+	do {
+		mutex_lock(&lane->slots_lock);
+		err = watch_take_loose(lane, slot, &fresh);
+		mutex_unlock(&lane->slots_lock);
+		if (err != -EAGAIN)
+			break;
+		fresh = kzalloc(sizeof(*fresh), watch_gfp(watch));
+	} while (fresh);
+	kfree(fresh);
+	return err == -EAGAIN ? -ENOMEM : err;
 }
 
 static void watch_put_loose(struct cairn_watch *watch, u32 id)
@@ -196,23 +216,28 @@ static void watch_put_loose(struct cairn_watch *watch, u32 id)
 /* Allocate 64 slots for a word of a ready page, unless it has them. Under the watch's
  * lock.
  */
-static int watch_get_word(struct cairn_lane *lane, u32 *number)
+static int watch_get_word(struct cairn_watch *watch, u32 *number)
 {
-	int err = -ENOSPC;
+	struct cairn_lane *lane = watch->lane;
+	struct cairn_lane_word *fresh;
 	u32 word;
 
 	if (*number != NO_WORD)
 		return 0;
+	fresh = kzalloc(sizeof(*fresh), watch_gfp(watch));
+	if (!fresh)
+		return -ENOMEM;
 	mutex_lock(&lane->slots_lock);
 	word = cairn_slots_take_word(&lane->slots);
 	if (word != CAIRN_SCHED_NONE)
-		err = watch_make_word(lane, word);
-	if (err == -ENOMEM)
-		cairn_slots_put_word(&lane->slots, word);
+		watch_set_word(lane, word, fresh);
 	mutex_unlock(&lane->slots_lock);
-	if (!err)
-		*number = word;
-	return err;
+	if (word == CAIRN_SCHED_NONE) {
+		kfree(fresh);
+		return -ENOSPC;
+	}
+	*number = word;
+	return 0;
 }
 
 /* Free the slots of word @i, whose last QP has left. Under the watch's lock. */
@@ -266,9 +291,9 @@ static int watch_join(struct cairn_watch *watch, struct cairn_exec *exec,
 		return err;
 	page = watch_find_page(watch, n);
 	if (id < WATCH_LOOSE) {
-		err = watch_get_loose(watch->lane, &exec->slot);
+		err = watch_get_loose(watch, &exec->slot);
 	} else {
-		err = watch_get_word(watch->lane, &page->word[i]);
+		err = watch_get_word(watch, &page->word[i]);
 		exec->slot = page->word[i] * 64 + id % 64;
 	}
 	if (err)

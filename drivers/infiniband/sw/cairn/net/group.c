@@ -85,7 +85,10 @@ int cairn_net_join(struct cairn_nic *nic, const struct in6_addr *addr)
 	struct group *group;
 	int err;
 
-	group = kzalloc(sizeof(*group), GFP_KERNEL_ACCOUNT);
+	/* Not charged: in a full memcg that may take long, and others wait for the lock of
+	 * the device's groups. There are few (CAIRN_MAX_MCAST_GROUPS).
+	 */
+	group = kzalloc(sizeof(*group), GFP_KERNEL);
 	if (!group)
 		return -ENOMEM;
 	group->addr = *addr;

@@ -56,8 +56,10 @@ static int reads_before;
 
 /* --- what the driver has from the kernel and from lane/lane.c --- */
 
+/* Below a lock that all processes share, an allocation in a full memcg would hold up all. */
 static inline bool alloc_counted(void)
 {
+	ktap_ok(!mutex_is_mine(&test_lane.slots_lock));
 	if (!allocs_left)
 		return false;
 	if (allocs_left > 0)

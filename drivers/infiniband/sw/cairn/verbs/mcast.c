@@ -9,6 +9,23 @@ static const struct in6_addr *mcast_addr(const union ib_gid *gid)
 	return (const struct in6_addr *)gid->raw;
 }
 
+/* Add the QP, and have the netdev join with the first one. */
+static int mcast_join(struct cairn_qp *qp, struct cairn_mcast_room *room)
+{
+	struct cairn_nic *nic = &to_cairn_dev(qp->ibqp.device)->nic;
+	bool first, last;
+	int err;
+
+	lockdep_assert_held(&nic->mcast.lock);
+	err = cairn_mcast_add(nic, &qp->exec, qp->cold->user, room, &first);
+	if (err || !first)
+		return err;
+	err = cairn_verbs_net()->join(nic, &room->addr);
+	if (err)
+		cairn_mcast_del(nic, &room->addr, &qp->exec, &last);
+	return err;
+}
+
 /**
  * mcast_attach() - ib_device_ops.attach_mcast
  * @ibqp: a UD QP (ib_core checks that)
@@ -25,19 +42,18 @@ static const struct in6_addr *mcast_addr(const union ib_gid *gid)
 static int mcast_attach(struct ib_qp *ibqp, union ib_gid *gid, u16 lid)
 {
 	struct cairn_nic *nic = &to_cairn_dev(ibqp->device)->nic;
-	struct cairn_qp *qp = to_cairn_qp(ibqp);
-	bool first, last;
+	struct cairn_mcast_room room;
 	int err;
 
-	mutex_lock(&nic->mcast.lock);
-	err = cairn_mcast_add(nic, mcast_addr(gid), &qp->exec, qp->cold->user,
-			      &first);
-	if (!err && first) {
-		err = cairn_verbs_net()->join(nic, mcast_addr(gid));
+	do {
+		err = cairn_mcast_prepare(&nic->mcast, mcast_addr(gid), &room);
 		if (err)
-			cairn_mcast_del(nic, mcast_addr(gid), &qp->exec, &last);
-	}
-	mutex_unlock(&nic->mcast.lock);
+			return err;
+		mutex_lock(&nic->mcast.lock);
+		err = mcast_join(to_cairn_qp(ibqp), &room);
+		mutex_unlock(&nic->mcast.lock);
+		cairn_mcast_release(&room);
+	} while (err == -EAGAIN);
 	return err;
 }
 

@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+typedef unsigned int gfp_t;
+
 #define GFP_KERNEL		0
 #define GFP_KERNEL_ACCOUNT	1
 
@@ -12,8 +14,8 @@ void *shim_alloc(size_t size);
 void *shim_zalloc(size_t size);
 void shim_free(void *p);
 
-#define kmalloc(size, flags)	shim_alloc(size)
-#define kzalloc(size, flags)	shim_zalloc(size)
+#define kmalloc(size, flags)	((void)(flags), shim_alloc(size))
+#define kzalloc(size, flags)	((void)(flags), shim_zalloc(size))
 #define kfree(p)		shim_free(p)
 
 #endif
