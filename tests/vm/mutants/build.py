@@ -5,8 +5,9 @@
     build.py KERNEL DIRECTORY [all]
 
 KERNEL is a series for which the module is built. The defects are in driver.mutants;
-without "all" those with "always: yes". A copy of one source file is compiled and
-linked with the objects that are there, by the commands that kbuild has left behind.
+without "all" those with "always: yes" are built, and the lines of the others are looked up.
+A copy of one source file is compiled and linked with the objects that are there, by the
+commands that kbuild has left behind.
 DIRECTORY/RELEASE gets NAME.ko, and "list" with a line "NAME|BY|WHAT" for each.
 """
 import concurrent.futures
@@ -68,7 +69,10 @@ def main(kernel, out, every=''):
     tree = TOP / 'build' / kernel
     if not (tree / 'cairn.ko').exists():
         return 0
-    mutants = [m for m in run.read(HERE / 'driver.mutants')[1] if every or m.always]
+    mutants = run.read(HERE / 'driver.mutants')[1]
+    for m in mutants:
+        m.source(TOP / CAIRN)
+    mutants = [m for m in mutants if every or m.always]
     release = (tree / '.built').read_text().strip()
     out = pathlib.Path(out).resolve() / release
     out.mkdir(parents=True, exist_ok=True)

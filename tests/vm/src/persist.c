@@ -1176,6 +1176,58 @@ static void host_posted(void)
 	pair_destroy(&pair);
 }
 
+#define PAIRS	3
+
+/* Two messages of each pair wait for the host. @tokens: of the pairs in turns */
+static void pairs_wait(struct pair *pairs, uint64_t *tokens)
+{
+	int i;
+
+	for (i = 0; i < PAIRS; i++) {
+		pair_create_posting(&pairs[i], VT_HOST);
+		post_recvs(&pairs[i].b, 0, 2);
+		post_write(&pairs[i], 0, 0, 64, 0);
+		post_write(&pairs[i], 1, 64, 64, 0);
+	}
+	for (i = 0; i < 2 * PAIRS; i++)
+		tokens[i] = next_flush(&pairs[i % PAIRS], i / PAIRS).token;
+}
+
+static void pairs_end(struct pair *pairs)
+{
+	int i;
+
+	for (i = 0; i < PAIRS; i++) {
+		next_written(&pairs[i], 0);
+		next_written(&pairs[i], 1);
+		pair_destroy(&pairs[i]);
+	}
+}
+
+/* One answer for messages of several queue pairs, by a call and in a send queue. */
+static void host_pairs(void)
+{
+	struct cairndv_persist_answer answers[2 * PAIRS] = {};
+	uint64_t tokens[2 * PAIRS], refused = 0;
+	struct pair pairs[PAIRS];
+	int i;
+
+	pairs_wait(pairs, tokens);
+	for (i = 0; i < 2 * PAIRS; i++)
+		answers[i].token = tokens[i];
+	/* a wrong one among them is named, and the others are taken */
+	answers[4].token ^= 1ULL << 40;
+	ktap_eq(cairndv_persist_done_all(db.ctx, answers, 2 * PAIRS, &refused), ENOENT);
+	ktap_eq(refused, 1 << 4);
+	ktap_eq(persist_done(tokens[4], 0), 0);
+	pairs_end(pairs);
+
+	pairs_wait(pairs, tokens);
+	post_done(&pairs[1].b, 5, tokens, 2 * PAIRS, 0, 0);
+	next_posted(&pairs[1].b, 5, IBV_WC_SUCCESS);
+	pairs_end(pairs);
+}
+
 /* The middle of a chain: passed on to @next by @hop, and answered with a fence behind it. */
 static void host_posted_fence(void)
 {
@@ -1752,7 +1804,8 @@ static void target_dies(void)
 	X(host_flush) X(host_order) X(replicas) X(replicas_change)	\
 	X(host_failure) X(host_plain_write) X(host_atomics)	\
 	X(plain_slow) X(host_wakes) X(host_group_commit)		\
-	X(host_posted) X(host_posted_fence) X(host_posted_wrong)	\
+	X(host_pairs) X(host_posted) X(host_posted_fence)		\
+	X(host_posted_wrong)						\
 	X(early_host) X(host_without_receive) X(host_bounded)		\
 	X(host_word_between_packets) X(host_slow) X(host_limit)		\
 	X(overlap) X(release_beside_a_slow_flush) X(fence)		\
