@@ -192,6 +192,41 @@ static void persist_fails(void)
 	close_qp();
 }
 
+/* Answers by a work request of @other. Return: the status that it has. */
+static uint32_t answered(struct ibv_qp *other, const uint64_t *tokens, uint32_t num, int status)
+{
+	struct fake_ring *sq = fake_sq(other);
+	const struct cairn_send_wqe *wqe = fake_unit(sq, sq->host->index);
+	struct ibv_qp_ex *qpx = ibv_qp_to_qp_ex(other);
+
+	qpx->wr_flags = IBV_SEND_SIGNALED;
+	ibv_wr_start(qpx);
+	ktap_eq(cairndv_wr_persist_done(qpx, tokens, num, status), 0);
+	ktap_eq(ibv_wr_complete(qpx), 0);
+	ktap_eq(wqe->opcode, CAIRN_WQE_PERSIST_DONE);
+	return wqe->imm_or_key;
+}
+
+/* Both ways of an answer count together. */
+static void persist_requests_fail(void)
+{
+	static const uint64_t tokens[] = { 5, 6, 7 };
+	struct ibv_qp *other;
+
+	open_with("persist:nth=3 persist:nth=6,error=ENOSPC");
+	other = fake_qp(pd, cq, IBV_QPT_RC, IBV_QP_EX_WITH_SEND);
+	ktap_eq(answered(other, tokens, 2, 0), 0);
+	ktap_eq(answered(other, tokens, 1, 0), EIO);
+	ktap_eq(cairndv_persist_done(ctx, 8, 0), 0);
+	ktap_eq(fake.persist_done[0].status, 0);
+	/* one of three */
+	ktap_eq(answered(other, tokens, 3, 0), ENOSPC);
+	ktap_eq(answered(other, tokens, 1, 0), 0);
+	ktap_eq(answered(other, tokens, 1, EROFS), EROFS);
+	ktap_eq(fake.ops.destroy_qp(other), 0);
+	close_qp();
+}
+
 /* A durable write of a peer, which the program sees. */
 static void message_arrives(uint8_t *at, uint8_t byte, uint64_t token)
 {
@@ -230,6 +265,46 @@ static void power_is_cut(void)
 	for (int i = 0; i < 64; i++)
 		ktap_eq(memory[i], i < 8 ? 'a' : 'o');
 	ktap_eq(fake.ops.dereg_mr((struct verbs_mr *)mr), 0);
+	close_qp();
+}
+
+/* The first byte of each message: 'o' when its range is not durable. */
+static void expect_memory(const uint8_t *memory, const char *bytes)
+{
+	for (int i = 0; bytes[i]; i++)
+		ktap_eq(memory[8 * i], bytes[i]);
+}
+
+static void power_is_cut_before_request(void)
+{
+	static const uint64_t first[] = { 1, 2 }, failed[] = { 3 }, last[] = { 4, 5 };
+	static uint8_t memory[64];
+	struct ibv_qp *other;
+	struct ibv_mr *mr;
+
+	open_with("power_cut:nth=5 power_cut:nth=7");
+	other = fake_qp(pd, cq, IBV_QPT_RC, IBV_QP_EX_WITH_SEND);
+	memset(memory, 'o', sizeof(memory));
+	mr = fake.ops.reg_mr(pd, memory, sizeof(memory), (uintptr_t)memory,
+			     IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+			     (int)CAIRNDV_ACCESS_PERSISTENT_HOST);
+	for (uint8_t i = 0; i < 6; i++)
+		message_arrives(memory + 8 * i, (uint8_t)('a' + i), 1u + i);
+	ktap_eq(answered(other, first, 2, 0), 0);
+	ktap_eq(answered(other, failed, 1, EIO), EIO);
+	expect_memory(memory, "abcdefoo");
+	fake.modify_mask = 0;
+	/* before the second of its tokens: the request answers neither */
+	answered(other, last, 2, 0);
+	ktap_eq(fake.modify_mask, IBV_QP_STATE);
+	expect_memory(memory, "aboooooo");
+	/* an answer to a message of before is none */
+	memory[40] = 'f';
+	ktap_eq(cairndv_persist_done(ctx, 6, 0), 0);
+	ktap_eq(cairndv_persist_done(ctx, 7, 0), 0);
+	expect_memory(memory, "aboooooo");
+	ktap_eq(fake.ops.dereg_mr((struct verbs_mr *)mr), 0);
+	ktap_eq(fake.ops.destroy_qp(other), 0);
 	close_qp();
 }
 
@@ -302,6 +377,7 @@ static void unset_has_no_faults(void)
 static const struct ktap_test tests[] = {
 	KTAP(nth_call), KTAP(every_call), KTAP(chance_by_seed), KTAP(each_verb),
 	KTAP(each_other_verb), KTAP(cq_overruns), KTAP(persist_fails),
+	KTAP(persist_requests_fail), KTAP(power_is_cut_before_request),
 	KTAP(power_is_cut),
 	KTAP(completion_status), KTAP(extended_poll), KTAP(wrong_rules),
 	KTAP(unset_has_no_faults),

@@ -1315,6 +1315,46 @@ static void host_posted_wrong(void)
 	vt_close(&again);
 }
 
+/* One message to a target with CAIRN_FAULT, answered by a work request. */
+static void post_faulty(struct pair *pair, u64 id, u8 byte, int posted)
+{
+	uint64_t token;
+
+	memset(pair->a.buf, byte, 64);
+	post_recvs(&pair->b, id, 1);
+	post_write(pair, id, 0, 64, 0);
+	token = next_flush(pair, id).token;
+	ktap_eq(pair->to.buf[0], byte);
+	post_done(&pair->b, id, &token, 1, 0, 0);
+	next_posted(&pair->b, id, posted);
+}
+
+/* Answers by work requests meet its rules: the second fails, the power fails before the fourth. */
+static void host_posted_faults(void)
+{
+	struct vt_dev mine = db, again;
+	struct pair pair;
+
+	setenv("CAIRN_FAULT", "persist:nth=2 power_cut:nth=4", 1);
+	must(!vt_open(&again, vt_name_b(), VT_IPV4, -1));
+	unsetenv("CAIRN_FAULT");
+	db = again;
+	pair_create_posting(&pair, VT_HOST);
+	post_faulty(&pair, 1, 'a', IBV_WC_SUCCESS);
+	next_written(&pair, 1);
+	post_faulty(&pair, 2, 'b', IBV_WC_SUCCESS);
+	persist_next(pair.a.scq, 2, IBV_WC_REM_OP_ERR, CAIRNDV_PERSIST_NONE);
+	pair_destroy(&pair);
+	pair_create_posting(&pair, VT_HOST);
+	post_faulty(&pair, 3, 'c', IBV_WC_SUCCESS);
+	next_written(&pair, 3);
+	post_faulty(&pair, 4, 'd', IBV_WC_WR_FLUSH_ERR);
+	ktap_eq(pair.to.buf[0], 'c');
+	pair_destroy(&pair);
+	db = mine;
+	vt_close(&again);
+}
+
 static void early_host(void)
 {
 	struct cairndv_persist_info flush, write_info, durable_info;
@@ -1805,7 +1845,7 @@ static void target_dies(void)
 	X(host_failure) X(host_plain_write) X(host_atomics)	\
 	X(plain_slow) X(host_wakes) X(host_group_commit)		\
 	X(host_pairs) X(host_posted) X(host_posted_fence)		\
-	X(host_posted_wrong)						\
+	X(host_posted_wrong) X(host_posted_faults)			\
 	X(early_host) X(host_without_receive) X(host_bounded)		\
 	X(host_word_between_packets) X(host_slow) X(host_limit)		\
 	X(overlap) X(release_beside_a_slow_flush) X(fence)		\

@@ -392,20 +392,35 @@ static void fault_end_all(void)
 	pthread_mutex_unlock(&fault_mutex);
 }
 
+/* An answer is about to be given. Return: its status; @status is the program's. */
+static int fault_answer(int status)
+{
+	int err = cairn_rules_hit(CAIRN_RULES_PERSIST);
+
+	if (cairn_rules_hit(CAIRN_RULES_POWER_CUT)) {
+		cairn_power_cut();
+		fault_end_all();
+	}
+	return err ? err : status;
+}
+
 /* The program's answers: ranges are durable, or not. */
 void cairn_fault_persist(struct ibv_context *ctx, struct cairn_persist_done *done, uint32_t num)
 {
 	for (uint32_t i = 0; i < num; i++) {
-		int err = cairn_rules_hit(CAIRN_RULES_PERSIST);
-
-		if (err)
-			done[i].status = (uint32_t)err;
-		if (cairn_rules_hit(CAIRN_RULES_POWER_CUT)) {
-			cairn_power_cut();
-			fault_end_all();
-		}
+		done[i].status = (uint32_t)fault_answer((int)done[i].status);
 		cairn_power_answered(ctx, done[i].token, !done[i].status);
 	}
+}
+
+int cairn_fault_persist_request(struct ibv_context *ctx, const uint64_t *tokens, uint32_t num,
+				int status)
+{
+	for (uint32_t i = 0; i < num; i++)
+		status = fault_answer(status);
+	for (uint32_t i = 0; i < num; i++)
+		cairn_power_answered(ctx, tokens[i], !status);
+	return status;
 }
 
 enum ibv_wc_status cairn_fault_status(struct cairn_cq *cq, const struct cairn_cqe *cqe)

@@ -19,5 +19,11 @@ void cairn_fault_overlay(struct verbs_context_ops *ops);
 enum ibv_wc_status cairn_fault_status(struct cairn_cq *cq, const struct cairn_cqe *cqe);
 /* Answers to peers that are about to be given to the device. */
 void cairn_fault_persist(struct ibv_context *ctx, struct cairn_persist_done *done, uint32_t num);
+/*
+ * The same by one request, which is not posted yet. Return: its status. It is that of all
+ * tokens, so an error of one is the error of all, and a power cut before one is before all.
+ */
+int cairn_fault_persist_request(struct ibv_context *ctx, const uint64_t *tokens, uint32_t num,
+				int status);
 
 #endif /* CAIRN_FAULT_H */

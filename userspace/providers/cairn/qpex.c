@@ -10,6 +10,7 @@
 #include "ah.h"
 #include "check_work.h"
 #include "dv.h"
+#include "fault.h"
 #include "inline.h"
 #include "mw.h"
 #include "qpex.h"
@@ -311,9 +312,13 @@ int cairndv_wr_persist_done(struct ibv_qp_ex *ibqp, const uint64_t *tokens,
 		qpex_fail(qp, EINVAL);
 		return 0;
 	}
+	if (!qpex_reserve(qp, bytes))
+		return 0;
+	if (to_cctx(ibqp->qp_base.context)->faulty)
+		status = cairn_fault_persist_request(ibqp->qp_base.context, tokens, num,
+						     status);
 	wqe->imm_or_key = (uint32_t)status;
-	if (qpex_reserve(qp, bytes))
-		cairn_wqe_add_inline(&qp->sq.ring, qp->batch.at, wqe, tokens, bytes);
+	cairn_wqe_add_inline(&qp->sq.ring, qp->batch.at, wqe, tokens, bytes);
 	return 0;
 }
 
