@@ -49,6 +49,7 @@ static bool cpu_alone;
 static unsigned int cpus_online;
 static int allocs_left;			/* < 0: any number */
 static int live_allocs;			/* not freed yet */
+static void (*alloc_meanwhile)(void);	/* what another does during an allocation */
 static int idle_turns;			/* of marks that no ready bit left */
 /* Called when the clock has been read that many times more. */
 static void (*do_meanwhile)(void);
@@ -59,7 +60,12 @@ static int reads_before;
 /* Below a lock that all processes share, an allocation in a full memcg would hold up all. */
 static inline bool alloc_counted(void)
 {
+	void (*other)(void) = alloc_meanwhile;
+
 	ktap_ok(!mutex_is_mine(&test_lane.slots_lock));
+	alloc_meanwhile = NULL;
+	if (other)
+		other();
 	if (!allocs_left)
 		return false;
 	if (allocs_left > 0)
@@ -315,6 +321,7 @@ static inline void start_with(u32 words)
 	live_allocs = 0;
 	idle_turns = 0;
 	do_meanwhile = NULL;
+	alloc_meanwhile = NULL;
 }
 
 static inline void begin_test(void)

@@ -467,6 +467,28 @@ static void no_memory(void)
 	join_without_memory(4096);
 }
 
+static void another_joins(void)
+{
+	join_queue(&all_owners[1], &all_queues[1], 0);
+}
+
+/* Two owners allocate memory for the same word at once. */
+static void same_word_twice(void)
+{
+	begin_test();
+	open_owner(&all_owners[0]);
+	open_owner(&all_owners[1]);
+	/* Its page stays, so the next allocation is that of the word. */
+	join_queue(&all_owners[0], &all_queues[0], 0);
+	leave_queue(&all_queues[0]);
+	alloc_meanwhile = another_joins;
+	join_queue(&all_owners[0], &all_queues[0], 0);
+	ktap_ok(all_queues[0].exec.slot / 64 == all_queues[1].exec.slot / 64);
+	close_one(&all_owners[0], &all_queues[0]);
+	close_one(&all_owners[1], &all_queues[1]);
+	end_test();
+}
+
 /* The lane has as many slots as words, for the last of them, too. */
 static void no_room(void)
 {
@@ -634,6 +656,7 @@ static const struct ktap_test tests[] = {
 	KTAP(gone_with_its_word),
 	KTAP(closed_before_it_is_polled),
 	KTAP(no_memory),
+	KTAP(same_word_twice),
 	KTAP(no_room),
 	KTAP(posts_beside_the_lane),
 };
