@@ -169,6 +169,18 @@ static void send_buffer_changed(void)
 	close_checked();
 }
 
+/* A request that failed sends no more: its buffer is the program's, before it polls that. */
+static void failed_buffer_changed(void)
+{
+	open_checked("");
+	ktap_eq(send_sge(sge_at(0, 16), IBV_WR_SEND, IBV_SEND_SIGNALED), 0);
+	memory[3]++;
+	finish_sends();
+	complete_as(7, CAIRN_CQE_SEND, CAIRN_CQE_WR_FLUSH_ERR);
+	close_checked();
+	ktap_eq(all_reports(), 0);
+}
+
 /* Data that the program gave inline is its own at once. */
 static void inline_buffer_changed(void)
 {
@@ -196,6 +208,32 @@ static void key_unknown(void)
 	receive_sge(sge, 1);
 	ktap_eq(reports("key-unknown"), 2);
 	close_checked();
+}
+
+static void key_of_other_context(void)
+{
+	struct ibv_context *other_ctx;
+	struct ibv_pd *other_pd;
+	struct ibv_mr *other;
+	struct ibv_sge sge = sge_at(0, 8);
+
+	open_checked("");
+	other_ctx = fake_open();
+	other_pd = fake_pd(other_ctx);
+	other = region_of(other_pd, 0x7700, IBV_ACCESS_LOCAL_WRITE);
+	sge.lkey = 0x7700;
+	send_sge(sge, IBV_WR_SEND, IBV_SEND_SIGNALED);
+	ktap_eq(reports("key-unknown"), 1);
+	/* the key of ibv_alloc_null_mr() is of any context */
+	sge.lkey = CAIRN_NULL_LKEY;
+	send_sge(sge, IBV_WR_SEND, IBV_SEND_SIGNALED);
+	ktap_eq(all_reports(), 1);
+	ktap_eq(fake.ops.dereg_mr((struct verbs_mr *)other), 0);
+	ktap_eq(fake.ops.dealloc_pd(other_pd), 0);
+	/* what is left in this context is no leak of that one */
+	fake_close(other_ctx);
+	close_checked();
+	ktap_eq(all_reports(), 1);
 }
 
 static void key_other_pd(void)
@@ -370,6 +408,11 @@ static void events_unacked(void)
 	fake.ops.cq_event(cq);
 	close_checked();
 	ktap_eq(reports("events-unacked"), 1);
+	open_checked("");
+	fake.ops.cq_event(cq);
+	cq->comp_events_completed = 1;
+	close_checked();
+	ktap_eq(all_reports(), 0);
 }
 
 static void use_after_destroy(void)
@@ -406,12 +449,39 @@ static void modify_attributes(void)
 	close_checked();
 }
 
+/* UC has less of them, and they are there. */
+static void modify_refused(void)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTR };
+	int mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+		   IBV_QP_RQ_PSN;
+	struct ibv_qp *uc;
+
+	open_checked("");
+	uc = fake_qp(pd, cq, IBV_QPT_UC, 0);
+	uc->state = IBV_QPS_INIT;
+	fake.fail = "modify_qp";
+	fake.fail_err = EINVAL;
+	ktap_eq(fake.ops.modify_qp(uc, &attr, mask), EINVAL);
+	/* a queue pair that stays in its state needs none */
+	attr.qp_state = IBV_QPS_INIT;
+	fake.fail = "modify_qp";
+	ktap_eq(fake.ops.modify_qp(uc, &attr, IBV_QP_STATE), EINVAL);
+	ktap_eq(fake.ops.destroy_qp(uc), 0);
+	close_checked();
+	ktap_eq(all_reports(), 0);
+}
+
 static void leak_of_regions(void)
 {
 	struct ibv_mr *left;
 
 	open_checked("");
 	left = region_of(pd, 0x5500, 0);
+	/* an end that was refused is none */
+	fake.fail = "dereg_mr";
+	fake.fail_err = EBUSY;
+	ktap_eq(fake.ops.dereg_mr((struct verbs_mr *)left), EBUSY);
 	ktap_eq(fake.ops.destroy_qp(qp), 0);
 	ktap_eq(fake.ops.dereg_mr((struct verbs_mr *)mr), 0);
 	ktap_eq(fake.ops.destroy_cq(cq), 0);
@@ -577,6 +647,14 @@ static void receive_late(void)
 	fake_rq(qp)->dev->starved++;
 	receive_sge(sge_at(0, 8), 1);
 	ktap_eq(reports("receive-late"), 1);
+	/* each is told once */
+	receive_sge(sge_at(8, 8), 2);
+	/* messages that came before the connection was made */
+	qp->state = IBV_QPS_INIT;
+	fake_rq(qp)->dev->starved++;
+	receive_sge(sge_at(16, 8), 3);
+	qp->state = IBV_QPS_RTS;
+	receive_sge(sge_at(24, 8), 4);
 	close_checked();
 	ktap_eq(all_reports(), 1);
 }
@@ -797,11 +875,12 @@ static void abort_mode(void)
 }
 
 static const struct ktap_test tests[] = {
-	KTAP(correct_program), KTAP(send_buffer_changed), KTAP(inline_buffer_changed),
-	KTAP(key_unknown), KTAP(key_other_pd), KTAP(key_range), KTAP(key_access),
+	KTAP(correct_program), KTAP(send_buffer_changed), KTAP(failed_buffer_changed),
+	KTAP(inline_buffer_changed),
+	KTAP(key_unknown), KTAP(key_of_other_context), KTAP(key_other_pd), KTAP(key_range), KTAP(key_access),
 	KTAP(atomic_alignment), KTAP(region_in_use), KTAP(receives_overlap),
 	KTAP(send_queue_overflow), KTAP(resized_send_queue), KTAP(cq_overflow), KTAP(cq_arm_race),
-	KTAP(events_unacked), KTAP(use_after_destroy), KTAP(modify_attributes),
+	KTAP(events_unacked), KTAP(use_after_destroy), KTAP(modify_attributes), KTAP(modify_refused),
 	KTAP(leak_of_regions), KTAP(receive_buffer_changed), KTAP(receive_in_remote_memory),
 	KTAP(receive_buffer_touched), KTAP(other_faults_are_the_programs), KTAP(buffer_unmapped),
 	KTAP(receive_late), KTAP(poll_endless), KTAP(poll_for_what_comes),

@@ -52,6 +52,14 @@ static void nth_call(void)
 	close_qp();
 }
 
+static void first_rule(void)
+{
+	open_with("post_send:nth=1,error=EAGAIN post_send");
+	ktap_eq(post_send(), EAGAIN);
+	ktap_eq(post_send(), ENOMEM);
+	close_qp();
+}
+
 static void every_call(void)
 {
 	struct ibv_recv_wr wr = {};
@@ -375,7 +383,7 @@ static void unset_has_no_faults(void)
 }
 
 static const struct ktap_test tests[] = {
-	KTAP(nth_call), KTAP(every_call), KTAP(chance_by_seed), KTAP(each_verb),
+	KTAP(nth_call), KTAP(first_rule), KTAP(every_call), KTAP(chance_by_seed), KTAP(each_verb),
 	KTAP(each_other_verb), KTAP(cq_overruns), KTAP(persist_fails),
 	KTAP(persist_requests_fail), KTAP(power_is_cut_before_request),
 	KTAP(power_is_cut),
