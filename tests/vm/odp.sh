@@ -52,6 +52,10 @@ soon() {
 	diag "$*: $took ms"
 	expect_that "$name" "$rc == 0 && $took < 5000 * ${CAIRN_TIMEOUT_SCALE:-1}"
 }
+link_again() {
+	in_b rdma link add "$DEV_B" type cairn netdev "$IF_B" &&
+		wait_for 20 port_is "$DEV_B" ACTIVE || bail "no device"
+}
 # namespace NAME: with one end of a veth pair that has a name like its own
 namespace() {
 	ip -batch - <<-END
@@ -82,8 +86,30 @@ if modprobe -a loop ext4 2>/dev/null; then
 	run_ok "... and advice that waits fails" wait_for 10 grep -q 'advised: Input/output' "$log"
 	soon "the module stays, and rmmod says so" eval '! rmmod cairn'
 	unstuck
-	in_b rdma link add "$DEV_B" type cairn netdev "$IF_B" &&
-		wait_for 20 port_is "$DEV_B" ACTIVE || bail "no device"
+	link_again
+
+	# ib_core waits for the system call of a process. Nothing else does.
+	start host "$log" "env CAIRN_B=$DEV_B odp_stuck $frozen call"
+	wait_for 60 grep -q ready "$log" || bail "no page for a reply"
+	fsfreeze -f "$frozen" && kill -USR1 "$started"
+	wait_for 60 grep -q stuck "$log" || not_ok "a reply waits for its page"
+	rdma link delete "$DEV_B" &
+	deleting=$!
+	sleep 1
+	diag "the link's end $(kill -0 $deleting 2>/dev/null && echo waits || echo "does not wait")"
+	namespace beside
+	soon "another link is made meanwhile" \
+		ip netns exec beside rdma link add cairn_n type cairn netdev n_beside
+	soon "... and deleted" rdma link delete cairn_n
+	soon "... and netdevs" ip link delete h_beside
+	soon "... and another device works" env CAIRN_B="$DEV_A" odp transfers
+	fsfreeze -u "$frozen"
+	soon "the link is gone when the page has come" wait_for 10 eval '! rdma link show "$DEV_B/1"'
+	run_ok "... and the call has succeeded" wait_for 10 grep -q 'called: [1-9]' "$log"
+	stop "$started"
+	wait "$deleting"
+	ip netns delete beside
+	link_again
 
 	namespace stuck
 	ip netns exec stuck rdma link add cairn_s type cairn netdev n_stuck &&

@@ -7,6 +7,7 @@
  *	odp_stuck DIR hold	says "ready"; told by SIGUSR1 that DIR is frozen it has pages
  *				faulted in that do not come, says "stuck" and waits to be
  *				killed
+ *	odp_stuck DIR call	the same, but a system call's reply goes to such a page
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,6 +15,7 @@
 #include <linux/fs.h>
 #include <poll.h>
 #include <pthread.h>
+#include <rdma/ib_user_verbs.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
@@ -460,6 +462,47 @@ static int stuck_hold(void)
 		pause();
 }
 
+static void *call_query(void *page)
+{
+	struct {
+		struct ib_uverbs_cmd_hdr hdr;
+		struct ib_uverbs_query_device cmd;
+	} query = {
+		.hdr.command = IB_USER_VERBS_CMD_QUERY_DEVICE,
+		.hdr.in_words = sizeof(query) / 4,
+		.hdr.out_words = sizeof(struct ib_uverbs_query_device_resp) / 4,
+		.cmd.response = (uintptr_t)page,
+	};
+
+	printf("called: %zd\n", write(dev.ctx->cmd_fd, &query, sizeof(query)));
+	return NULL;
+}
+
+static int stuck_call(void)
+{
+	const struct stuck stuck = { .n = 1 };
+	pthread_t thread;
+	sigset_t told;
+	u8 *mem;
+	int sig;
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	if (setjmp(vt_leave))
+		return 1;
+	sigemptyset(&told);
+	sigaddset(&told, SIGUSR1);
+	must(!sigprocmask(SIG_BLOCK, &told, NULL));
+	file_make(1);
+	mem = stuck_map(&stuck);
+	puts("ready");
+	sigwait(&told, &sig);
+	must(!pthread_create(&thread, NULL, call_query, mem));
+	usleep(300000);
+	puts("stuck");
+	for (;;)
+		pause();
+}
+
 #define TESTS(X)							\
 	X(one_process) X(one_user) X(its_regions_end) X(it_is_killed)
 VT_TESTS(TESTS)
@@ -472,5 +515,7 @@ int main(int argc, char **argv)
 		return vt_bail();
 	if (argc > 2 && !strcmp(argv[2], "hold"))
 		return stuck_hold();
+	if (argc > 2 && !strcmp(argv[2], "call"))
+		return stuck_call();
 	return vt_run(argc > 2 ? argv[2] : NULL);
 }
