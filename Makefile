@@ -136,6 +136,7 @@ ifneq ($(wildcard tests/vm/Makefile),)
 	@$(MAKE) --no-print-directory -s -C tests/vm BUILD=$(TOP)/build/vmtests
 endif
 	@scripts/fio build
+	@scripts/libfabric build
 ifneq ($(filter arm64,$(KVERS)),)
 	@scripts/arm64 programs
 endif

@@ -42,6 +42,8 @@ packages=(
 	openmpi-bin libopenmpi-dev
 	# its engine for durable writes: scripts/fio
 	fio libaio-dev dpkg-dev
+	# its provider "verbs" with durable writes: scripts/libfabric
+	autoconf automake libtool
 	# documentation and graphs
 	gnuplot-nox python3-docutils man-db
 )
@@ -156,10 +158,13 @@ get_kernel() {
 
 mapfile -t pkgs < <(missing_packages)
 mapfile -t kernels < <(missing_kernels)
-get_fio() { "$here/fio" fetch || say "no source of fio: its engine is left out"; }
+get_sources() {
+	"$here/fio" fetch || say "no source of fio: its engine is left out"
+	"$here/libfabric" fetch || say "no source of libfabric: its test is left out"
+}
 
 if [ ${#pkgs[@]} = 0 ] && [ ${#kernels[@]} = 0 ]; then
-	[ $check_only = 1 ] || get_fio
+	[ $check_only = 1 ] || get_sources
 	exit 0
 fi
 
@@ -180,5 +185,5 @@ fi
 for k in $CAIRN_SERIES; do
 	kernel_present "$k" || get_kernel "$k"
 done
-get_fio
+get_sources
 say "complete"
