@@ -12,6 +12,7 @@
 #include "engine/env.h"
 #include "engine/words.h"
 #include "lane/exec.h"
+#include "lane/late.h"
 #include "mem/access.h"
 #include "mem/inval.h"
 #include "mem/mr.h"
@@ -485,6 +486,11 @@ void cairn_env_rq_ring_on_post(struct cairn_qpc *qpc)
 	 * poster's full barrier between its pointer and the flag.
 	 */
 	smp_mb();
+}
+
+bool cairn_env_late(struct cairn_qpc *qpc, u64 since, u64 now)
+{
+	return cairn_late(since, now);
 }
 
 void cairn_env_plug(void)

@@ -68,11 +68,14 @@ void cairn_comp_expire(struct cairn_qpc *qpc, u64 now)
 
 	if (req->rnr_until && now >= req->rnr_until)
 		req->rnr_until = 0;
-	if (req->rtt.probe_deadline && now >= req->rtt.probe_deadline) {
+	if (req->rtt.probe_deadline && now >= req->rtt.probe_deadline &&
+	    !cairn_gap_put_off(qpc, now)) {
 		cairn_peer_port_doubt(&req->peer_port);
 		cairn_gap_probe(qpc);
 	}
 	if (!req->ack_deadline || now < req->ack_deadline)
+		return;
+	if (cairn_req_outstanding(req) && cairn_req_put_ack_off(qpc, now))
 		return;
 	req->ack_deadline = 0;
 	if (!cairn_req_outstanding(req))

@@ -203,6 +203,19 @@ void cairn_env_stream_words(void *to, const void *from, u32 num);
 int cairn_env_place_bytes(struct cairn_qpc *qpc, const struct cairn_span *to,
 			  const void *buf, u32 len);
 
+/**
+ * cairn_env_late() - may an answer have come, and not have been received yet?
+ * @qpc: the requester
+ * @since: CLOCK_MONOTONIC, ns
+ * @now: the same
+ *
+ * A CPU of this machine may have been taken away from it. To find out takes some time: the
+ * first call for a new @since returns true.
+ *
+ * Return: false: the machine has received what had come at @since.
+ */
+bool cairn_env_late(struct cairn_qpc *qpc, u64 since, u64 now);
+
 /* Is memory that was not present for @side still being faulted in? */
 bool cairn_env_faulting(struct cairn_qpc *qpc, enum cairn_side_id side);
 

@@ -19,6 +19,9 @@
  * probes the loss of a burst's last packets would last until the ACK timer, which is
  * long. A probe is a duplicate or fills a gap, and is answered in either case. It
  * costs no retry; after CAIRN_PROBES of them without progress the ACK timer decides.
+ * Probe and ACK timer are put off while this machine is late (cairn_env_late()): the CPU
+ * that receives the answer, or that of a peer on the same machine, may have been taken
+ * away, and then nothing was lost.
  * The ACK timer repeats the oldest packet, too, and then twice as many with each ACK: a
  * slow start.
  *
@@ -42,6 +45,10 @@
 #define CAIRN_PROBE_FIRST	50000000U
 /* Upper bound of a measured round trip, ns; a later probe would be useless. */
 #define CAIRN_RTT_MAX		1000000000U
+/* How often a late machine puts probes off without progress, in case a packet was lost,
+ * too. It takes two to four times CAIRN_PUT_OFF, by the rounding of deadlines.
+ */
+#define CAIRN_PUT_OFFS		64
 
 static u64 gap_bit(u32 psn)
 {
@@ -296,6 +303,7 @@ void cairn_gap_progress(struct cairn_requester *req, u64 now)
 	u32 took, delta;
 
 	rtt->probes = 0;
+	rtt->put_off = 0;
 	if (!rtt->start || cairn_psn_diff(req->una, rtt->psn) <= 0)
 		return;
 	took = cairn_gap_took(rtt->start, now, CAIRN_RTT_MAX);
@@ -321,6 +329,14 @@ void cairn_gap_arm(struct cairn_qpc *qpc, u64 now)
 	/* With a slower peer only the ACK timer applies. */
 	if (after < 2048ULL << qpc->attrs.timeout)
 		rtt->probe_deadline = now + after;
+}
+
+bool cairn_gap_put_off(struct cairn_qpc *qpc, u64 now)
+{
+	struct cairn_rtt *rtt = &qpc->req.rtt;
+
+	return cairn_req_put_off(qpc, &rtt->probe_deadline, &rtt->put_off,
+				 CAIRN_PUT_OFFS, now);
 }
 
 void cairn_gap_probe(struct cairn_qpc *qpc)

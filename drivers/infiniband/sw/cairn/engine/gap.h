@@ -49,6 +49,8 @@ void cairn_gap_repeat_read(struct cairn_qpc *qpc);
 /* Handle an acknowledgement, by an ACK (@ack) or by a response. */
 void cairn_gap_answer(struct cairn_qpc *qpc, bool ack, u64 now);
 void cairn_gap_progress(struct cairn_requester *req, u64 now);
+/* A probe is due. Return: true: not yet, because this machine was late. */
+bool cairn_gap_put_off(struct cairn_qpc *qpc, u64 now);
 void cairn_gap_probe(struct cairn_qpc *qpc);
 void cairn_gap_timeout(struct cairn_qpc *qpc);
 void cairn_gap_forget(struct cairn_requester *req);

@@ -203,6 +203,8 @@ struct cairn_rtt {
 	u32 mean;		/* smoothed round trip, ns; 0: unknown */
 	u32 deviation;		/* its mean deviation */
 	u8 probes;		/* since the last progress */
+	u8 put_off;		/* so often since the last progress */
+	u8 ack_put_off;		/* the ACK timer, since it started */
 };
 
 /* A peer has to know it beyond the specification to answer a request. */

@@ -7,6 +7,8 @@
 #include <linux/bitops.h>
 #include <linux/compiler.h>
 #include <linux/errno.h>
+#include <linux/limits.h>
+#include <linux/math64.h>
 #include <linux/minmax.h>
 #include <linux/prefetch.h>
 #include "engine/ahead.h"
@@ -33,6 +35,11 @@
  */
 #define CAIRN_PROBE_ROUND	BIT_ULL(21)
 
+/* A deadline is put off so often at least: the request may have waited for one CPU, and its
+ * answer for another.
+ */
+#define CAIRN_PUT_OFF_LEAST	2
+
 /* One run of the requester. */
 struct req_turn {
 	u64 now;
@@ -40,24 +47,62 @@ struct req_turn {
 	struct cairn_ahead ahead;
 };
 
+/* IBTA allows up to four times the timeout (9.7.6.1.3): each try waits longer, in case
+ * the peer is slow and no packet was lost. Return: log2 of the multiple.
+ */
+static u32 req_wait_shift(const struct cairn_qpc *qpc)
+{
+	return min_t(u32, qpc->attrs.retry_cnt - qpc->req.retries, 2);
+}
+
+/* The time that the peer has to answer, ns. */
+static u64 req_ack_time(const struct cairn_qpc *qpc)
+{
+	return 4096ULL << qpc->attrs.timeout << req_wait_shift(qpc);
+}
+
 /* Restart the ACK timer, as progress was made, or stop it. */
 void cairn_req_rearm(struct cairn_qpc *qpc, u64 now)
 {
 	struct cairn_requester *req = &qpc->req;
-
-	u32 tries = qpc->attrs.retry_cnt - req->retries;
 
 	req->ack_deadline = 0;
 	req->rtt.probe_deadline = 0;
 	if (!cairn_req_outstanding(req))
 		return;
 	cairn_gap_arm(qpc, now);
-	/* IBTA allows up to four times the timeout: each try waits longer, in case
-	 * the peer is slow and no packet was lost.
-	 */
+	req->rtt.ack_put_off = 0;
 	if (qpc->attrs.timeout)
-		req->ack_deadline = now + (4096ULL << qpc->attrs.timeout <<
-					   min(tries, 2u));
+		req->ack_deadline = now + req_ack_time(qpc);
+}
+
+/* A run for a deadline that comes so late shows that its CPU was busy. */
+static bool req_is_overdue(u64 deadline, u64 now)
+{
+	return now - deadline > 4 * CAIRN_PUT_OFF;
+}
+
+bool cairn_req_put_off(struct cairn_qpc *qpc, u64 *deadline, u8 *times, u32 most,
+		       u64 now)
+{
+	u64 since = *times ? *deadline - CAIRN_PUT_OFF : *deadline;
+	bool late = cairn_env_late(qpc, since, now) || req_is_overdue(*deadline, now);
+
+	if (*times >= most || (!late && *times >= CAIRN_PUT_OFF_LEAST))
+		return false;
+	(*times)++;
+	*deadline = now + CAIRN_PUT_OFF;
+	return true;
+}
+
+bool cairn_req_put_ack_off(struct cairn_qpc *qpc, u64 now)
+{
+	struct cairn_requester *req = &qpc->req;
+	u64 room = (4 - BIT(req_wait_shift(qpc))) * (4096ULL << qpc->attrs.timeout);
+
+	return cairn_req_put_off(qpc, &req->ack_deadline, &req->rtt.ack_put_off,
+				 min_t(u64, div_u64(room, 4 * CAIRN_PUT_OFF), U8_MAX),
+				 now);
 }
 
 void cairn_req_prefetch(const struct cairn_qpc *qpc)

@@ -50,6 +50,24 @@ u64 cairn_req_expiry(const struct cairn_qpc *qpc, u64 now);
 /* Restart the ACK timer, as progress was made, or stop it. Requester lock held. */
 void cairn_req_rearm(struct cairn_qpc *qpc, u64 now);
 
+/* A deadline is put off by this time, ns, which is rounded up with it. */
+#define CAIRN_PUT_OFF		1000000U
+
+/**
+ * cairn_req_put_off() - wait longer for an answer, because this machine may be late
+ * @qpc: requester lock held
+ * @deadline: of the answer, ns; it has passed
+ * @times: how often it has been put off, at most @most; increased
+ * @now: CLOCK_MONOTONIC, ns
+ *
+ * Return: false: the answer is not late for that reason, or the time is up.
+ */
+bool cairn_req_put_off(struct cairn_qpc *qpc, u64 *deadline, u8 *times, u32 most,
+		       u64 now);
+
+/* The same for the ACK timer, up to four times the timeout (IBTA 9.7.6.1.3). */
+bool cairn_req_put_ack_off(struct cairn_qpc *qpc, u64 now);
+
 /* Does the requester wait to retry after an RNR NAK? Without the lock it is a hint. */
 static inline bool cairn_req_asks_again(const struct cairn_qpc *qpc)
 {

@@ -25,6 +25,7 @@
  */
 #include <linux/bitops.h>
 #include <linux/delay.h>
+#include <linux/jiffies.h>
 #include <linux/lockdep.h>
 #include <linux/netfilter.h>
 #include <linux/prefetch.h>
@@ -64,6 +65,7 @@
 struct exec_handed {
 	struct cairn_exec_side *first, *last;
 	unsigned int depth;		/* nested runs */
+	unsigned long ran;		/* jiffies at the last run */
 };
 
 static DEFINE_PER_CPU(struct exec_handed, exec_handed);
@@ -349,6 +351,7 @@ static void exec_run(struct cairn_exec *exec, enum cairn_side_id side,
 
 	rcu_read_lock();
 	handed->depth++;
+	WRITE_ONCE(handed->ran, jiffies);
 	exec_run_side(exec, side, skb, rx, tx);
 	if (handed->depth == 1)
 		exec_run_handed(handed);
@@ -440,6 +443,11 @@ static void exec_run_handed(struct exec_handed *handed)
 			cairn_lane_ready(state->exec, side);
 		}
 	}
+}
+
+bool cairn_exec_ran_lately(unsigned int cpu)
+{
+	return time_before(jiffies, READ_ONCE(per_cpu(exec_handed, cpu).ran) + HZ);
 }
 
 void cairn_exec_resume(struct cairn_exec *exec, enum cairn_side_id side)

@@ -304,6 +304,9 @@ bool cairn_exec_parse(struct cairn_exec *exec, enum cairn_side_id side,
 /* Release the skb's socket, route and connection tracking, before it is kept. */
 void cairn_exec_disown(struct sk_buff *skb);
 
+/* Has a CPU run sides within the last second? Any context. */
+bool cairn_exec_ran_lately(unsigned int cpu);
+
 /* Run a side if it has events, when its binding to this CPU ends (lane/drain.c).
  * Below cairn_cpu_lock().
  */

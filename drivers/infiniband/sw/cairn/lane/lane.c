@@ -26,6 +26,7 @@
 #include "engine/window.h"
 #include "lane/drain.h"
 #include "lane/lane.h"
+#include "lane/late.h"
 
 /* Slots of all lanes together; QPs are spread evenly. */
 #define CAIRN_LANES_SLOTS	BIT(21)
@@ -480,6 +481,11 @@ static void lane_serve_vector(struct cairn_lane *lane, s32 *bytes)
 	cairn_clock_begin_vector(0);
 }
 
+static void lane_count_round(struct cairn_lane *lane)
+{
+	smp_store_release(&lane->rounds, lane->rounds + 1);
+}
+
 /*
  * Give turns to marked QPs; packets of several QPs may leave in one train. A round is
  * short, because soft interrupts wait for its end. @idle: the last round had no work.
@@ -490,6 +496,9 @@ static bool lane_round(struct cairn_lane *lane, bool idle)
 	s32 bytes = CAIRN_ROUND_BYTES;
 	u32 turns = 0;
 
+	lane_count_round(lane);
+	if (READ_ONCE(lane->waits))
+		WRITE_ONCE(lane->waits, false);
 	cairn_cpu_lock();
 	cairn_env_plug();
 	do {
@@ -506,6 +515,7 @@ static bool lane_round(struct cairn_lane *lane, bool idle)
 	}
 	cairn_env_unplug();
 	cairn_cpu_unlock();
+	lane_count_round(lane);
 	return turns;
 }
 
@@ -542,6 +552,8 @@ static void lane_run(struct cairn_lane *lane)
 		worked = lane_round(lane, !worked);
 		if (need_resched()) {
 			lane_rest(lane);
+			if (lane_has_work(lane))
+				WRITE_ONCE(lane->waits, true);
 			return;
 		}
 		if (!worked)
@@ -662,6 +674,7 @@ void cairn_lanes_stop(void)
 {
 	while (started)
 		lane_destroy(lanes[--started]);
+	cairn_late_stop();
 	cairn_drain_stop();
 }
 
@@ -675,6 +688,7 @@ int cairn_lanes_start(void)
 
 	if (err)
 		return err;
+	cairn_late_start();
 	num_lanes = min_t(unsigned int, DIV_ROUND_UP(num_online_cpus(), 2),
 			  CAIRN_MAX_LANES);
 	lane_words = CAIRN_LANES_SLOTS / 64 / num_lanes;

@@ -781,7 +781,7 @@ static void peer_has_many_ports(void)
 	for (id = 1; id <= 400; id++) {
 		rig_recv(&rig, id, 100);
 		rig_send(&rig, id, CAIRN_WQE_SEND, 8);
-		sim_run(rig.s, SIM_MS);
+		sim_run(rig.s, 4 * SIM_MS);
 	}
 	ktap_ok(sim_run(rig.s, LONG_TIME));
 	expect_cqes(rig.a, CAIRN_REQ, 0, 1, 400, CAIRN_CQE_SUCCESS);

@@ -386,6 +386,7 @@ u64 cairn_env_flush_limit(struct cairn_qpc *c, u32 key) { abort(); }
 u8 cairn_env_durability(struct cairn_qpc *c, u32 key) { abort(); }
 u32 cairn_env_random(struct cairn_qpc *c) { return 0; }
 bool cairn_env_faulting(struct cairn_qpc *c, enum cairn_side_id side) { abort(); }
+bool cairn_env_late(struct cairn_qpc *c, u64 since, u64 now) { return false; }
 void cairn_env_ask_peer(struct cairn_qpc *c) { abort(); }
 void cairn_env_started(struct cairn_qpc *c, const struct cairn_swr *swr) { }
 int cairn_env_writeback(struct cairn_qpc *c, u32 key, u64 va, u32 len) { abort(); }

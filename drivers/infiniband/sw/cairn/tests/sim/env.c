@@ -201,6 +201,11 @@ struct cairn_pending *cairn_env_pending_alloc(struct cairn_qpc *qpc)
 			  sizeof(struct cairn_pending));
 }
 
+bool cairn_env_late(struct cairn_qpc *qpc, u64 since, u64 now)
+{
+	return to_sim_qp(qpc)->s->busy_until > now;
+}
+
 void cairn_env_ask_peer(struct cairn_qpc *qpc)
 {
 	struct sim_qp *qp = to_sim_qp(qpc);

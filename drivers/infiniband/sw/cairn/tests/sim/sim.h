@@ -279,6 +279,7 @@ struct sim {
 	u32 latency_ns;
 	u32 byte_ps;		/* picoseconds to transmit a byte */
 	u32 budget;		/* packets of one turn; 0: random */
+	u64 busy_until;		/* the machines may be late until then */
 	bool dead[SIM_HOSTS];	/* no packet reaches this host */
 	bool calm;		/* no faults any more */
 	u16 handed;		/* per mille of trains: handed to an idle receiver */
