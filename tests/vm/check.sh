@@ -53,6 +53,18 @@ perftest send_bw -n 50 -e
 # the client of ib_send_bw leaves its receive CQ (perftest 4.5)
 quiet "perftest" "leak .* a completion queue"
 
+if command -v fi_pingpong >/dev/null; then
+	pair_run "fi_pingpong" "exec fi_pingpong -p verbs -e msg -d $DEV_B -I 20 -c -S 4096" \
+		"exec fi_pingpong -p verbs -e msg -d $DEV_A -I 20 -c -S 4096 $IP_B"
+	quiet "libfabric"
+fi
+if command -v ucx_perftest >/dev/null; then
+	# its datagrams' buffers are used again when the peer's answer is there
+	ucx() { echo "UCX_TLS=rc,ud UCX_NET_DEVICES=$1:1 exec ucx_perftest -p 13337"; }
+	pair_run "ucx_perftest" "$(ucx $DEV_B)" "$(ucx $DEV_A) $IP_B -t tag_lat -s 64 -n 20 -w 5"
+	quiet "UCX" "send-buffer-changed "
+fi
+
 run_ok "a correct program" nsenter --net=/run/netns/a misuse nothing
 quiet "a correct program"
 while read -r code place; do
