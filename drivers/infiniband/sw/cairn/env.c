@@ -490,7 +490,12 @@ void cairn_env_rq_ring_on_post(struct cairn_qpc *qpc)
 
 bool cairn_env_late(struct cairn_qpc *qpc, u64 since, u64 now)
 {
-	return cairn_late(since, now);
+	const struct cairn_exec *exec = &qpc_to_cairn_qp(qpc)->exec;
+
+	if (cairn_late(since, now))
+		return true;
+	smp_rmb();	/* A CPU that answered had queued what it received. */
+	return !skb_queue_empty_lockless(&exec->side[CAIRN_REQ].rxq);
 }
 
 void cairn_env_plug(void)

@@ -354,6 +354,7 @@ void cairn_gap_probe(struct cairn_qpc *qpc)
 void cairn_gap_timeout(struct cairn_qpc *qpc)
 {
 	qpc->req.rtt.probes = 0;
+	qpc->req.rtt.put_off = 0;
 	qpc->req.rtt.start = 0;
 	gap_begin(qpc, 1, CAIRN_GAP_PROBE);
 }

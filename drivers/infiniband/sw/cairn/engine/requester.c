@@ -86,11 +86,19 @@ bool cairn_req_put_off(struct cairn_qpc *qpc, u64 *deadline, u8 *times, u32 most
 		       u64 now)
 {
 	u64 since = *times ? *deadline - CAIRN_PUT_OFF : *deadline;
-	bool late = cairn_env_late(qpc, since, now) || req_is_overdue(*deadline, now);
+	u64 took = *times ? now - *deadline : 0;
+	bool late;
 
-	if (*times >= most || (!late && *times >= CAIRN_PUT_OFF_LEAST))
+	if (*times >= most)
 		return false;
-	(*times)++;
+	late = cairn_env_late(qpc, since, now) || req_is_overdue(*deadline, now);
+	if (!late && *times >= CAIRN_PUT_OFF_LEAST)
+		return false;
+	/* Ask for the next time. */
+	if (!late)
+		cairn_env_late(qpc, now, now);
+	/* A late run counts as the times that it took. */
+	*times = min_t(u64, most, *times + 1 + div_u64(took, 4 * CAIRN_PUT_OFF));
 	*deadline = now + CAIRN_PUT_OFF;
 	return true;
 }

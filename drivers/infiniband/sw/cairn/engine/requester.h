@@ -57,7 +57,8 @@ void cairn_req_rearm(struct cairn_qpc *qpc, u64 now);
  * cairn_req_put_off() - wait longer for an answer, because this machine may be late
  * @qpc: requester lock held
  * @deadline: of the answer, ns; it has passed
- * @times: how often it has been put off, at most @most; increased
+ * @times: how often it has been put off; increased
+ * @most: the limit of @times
  * @now: CLOCK_MONOTONIC, ns
  *
  * Return: false: the answer is not late for that reason, or the time is up.

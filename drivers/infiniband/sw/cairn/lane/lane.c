@@ -483,6 +483,7 @@ static void lane_serve_vector(struct cairn_lane *lane, s32 *bytes)
 
 static void lane_count_round(struct cairn_lane *lane)
 {
+	/* the work of the round precedes its end: cairn_late() */
 	smp_store_release(&lane->rounds, lane->rounds + 1);
 }
 
@@ -497,8 +498,6 @@ static bool lane_round(struct cairn_lane *lane, bool idle)
 	u32 turns = 0;
 
 	lane_count_round(lane);
-	if (READ_ONCE(lane->waits))
-		WRITE_ONCE(lane->waits, false);
 	cairn_cpu_lock();
 	cairn_env_plug();
 	do {
@@ -523,6 +522,13 @@ static bool lane_has_work(struct cairn_lane *lane)
 {
 	return cairn_sched_any(&lane->sched) || lane_has_turns(lane) ||
 	       !list_empty_careful(&lane->active) || kthread_should_stop();
+}
+
+bool cairn_lane_busy(const struct cairn_lane *lane)
+{
+	return READ_ONCE(lane->rounds) % 2 || cairn_sched_any(&lane->sched) ||
+	       READ_ONCE(lane->vector.next) < READ_ONCE(lane->vector.num) ||
+	       !list_empty_careful(&lane->active);
 }
 
 static void lane_rest(struct cairn_lane *lane)
@@ -552,8 +558,6 @@ static void lane_run(struct cairn_lane *lane)
 		worked = lane_round(lane, !worked);
 		if (need_resched()) {
 			lane_rest(lane);
-			if (lane_has_work(lane))
-				WRITE_ONCE(lane->waits, true);
 			return;
 		}
 		if (!worked)

@@ -64,7 +64,6 @@ struct cairn_lane {
 	wait_queue_head_t idle;		/* cairn_lane_leave() waits for running == 0 */
 	struct cairn_watch *kernel;	/* kernel QPs of this lane */
 	struct task_struct *task;
-	bool waits;			/* the thread has work and waits for a CPU */
 	u32 rounds;			/* begun and ended: odd in a round */
 	u32 awaited;			/* value of rounds that lane/late.c waits for */
 	void *sched_mem;
@@ -105,11 +104,12 @@ static inline struct cairn_exec *cairn_lane_qp(struct cairn_lane *lane, u32 slot
  */
 static inline void cairn_lane_wake(struct cairn_lane *lane)
 {
-	if (!wq_has_sleeper(&lane->wake))
-		return;
-	WRITE_ONCE(lane->waits, true);
-	wake_up(&lane->wake);
+	if (wq_has_sleeper(&lane->wake))
+		wake_up(&lane->wake);
 }
+
+/* Has the thread work, or is it in a round? Any context; it may be out of date at once. */
+bool cairn_lane_busy(const struct cairn_lane *lane);
 
 /* Mark @exec so that the thread gives @side a turn, and wake the thread. Any context. */
 void cairn_lane_ready(struct cairn_exec *exec, enum cairn_side_id side);
