@@ -36,7 +36,13 @@ run_ok "cairn offers FI_RMA_PMEM" in_a "$commit" offered
 expect "... as a device of its own name" "$(output | grep -cx "$DEV_A")" "$(output | wc -l)"
 
 insmod "$(kmod cairn_shadow)" base="$base" size=$((2 << 20)) || bail "no shadow"
-trap 'rmmod cairn_shadow 2>/dev/null; lib_exit' EXIT
+unload() {
+	local rc=$?
+
+	[ "$BASHPID" != $$ ] || rmmod cairn_shadow 2>/dev/null
+	return $rc
+}
+trap 'unload; lib_exit' EXIT
 for way in message told endpoint inject; do
 	acks=$(counter "$DEV_B" persist_acks_sent)
 	run_ok "$way: what has completed is durable" write_to /dev/dax0.0 pmem $way /dev/cairn_shadow

@@ -67,10 +67,11 @@ soname() {
 	readelf -d "$dir/libcairn.so" | grep -q 'SONAME.*\[libcairn.so.1\]'
 }
 
-# only libraries that each Debian system with libibverbs has
+# Only libraries that each Debian system with libibverbs has. The dynamic linker has
+# __tls_get_addr(), for variables of a thread.
 needed() {
 	! readelf -d "$dir/libcairn.so" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' |
-		grep -qvxE 'libibverbs\.so\.1|libc\.so\.6'
+		grep -qvxE 'libibverbs\.so\.1|libc\.so\.6|ld-linux-[a-z0-9_-]+\.so\.[0-9]'
 }
 
 private_version() {
