@@ -16,6 +16,7 @@
 #                        for by name)
 #   # nvdimm: 256M       an NVDIMM with a devdax namespace, /dev/dax0.0
 #   # mem: 3G            the guest's memory
+#   # cpus: 2            CPUs that the VM has also where others get one (CAIRN_CPUS=1)
 #   # module-args: ...   parameters for cairn.ko
 #   # icount: yes        time is the number of instructions (scripts/vm/run --icount)
 #   # append: ...        more kernel command line
@@ -442,7 +443,10 @@ traffic_ends() {
 
 # counter DEV NAME: a hardware counter of port 1
 counter() {
-	cat "/sys/class/infiniband/$1/ports/1/hw_counters/$2"
+	local count
+
+	# no program, as each takes long to start in emulation
+	read -r count <"/sys/class/infiniband/$1/ports/1/hw_counters/$2" && echo "$count"
 }
 
 # counter_of_both NAME: its sum over the two devices
