@@ -3,6 +3,7 @@
 # topology: pair
 # timeout: 600
 # kernels: 6.1 6.12
+# once: 6.12
 # boot: shared
 #
 # A fabric: two devices in two network namespaces hand packets to each other. Rights,

@@ -3,6 +3,7 @@
 # topology: pair
 # timeout: 240
 # kernels: 6.1 6.12
+# once: 6.12
 # boot: shared
 #
 # Forged packets from a raw socket, next to traffic that must stay right. The seed is

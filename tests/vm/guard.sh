@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 # topology: interop
+# nvdimm: 256M
 # timeout: 120
 # kernels: 6.1 6.12
 # boot: shared

@@ -3,6 +3,7 @@
 # topology: pair
 # timeout: 240
 # kernels: 6.1 6.12
+# once: 6.12
 # boot: shared
 #
 # Trains of many queue pairs: a consumer in the kernel posts from its completion

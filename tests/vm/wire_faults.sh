@@ -3,6 +3,7 @@
 # topology: pair
 # timeout: 300
 # kernels: 6.1 6.12
+# once: 6.12
 # boot: shared
 #
 # Faults on demand (cairn_fault): each act and its effect, rights, and devices that end
