@@ -334,6 +334,17 @@ static void check_told_first(struct program *program, const struct cairn_cqe *cq
 		sim_fail(program->s, "a failed durable completion is not that of the oldest");
 }
 
+/* A completion that a request causes at a receive is solicited if the request was. */
+static void check_solicited(struct program *program, const struct request *request,
+			    const struct cairn_cqe *cqe)
+{
+	bool solicited = cqe->flags & CAIRN_CQE_SOLICITED;
+
+	if (solicited != !!(request->flags & CAIRN_WQE_SOLICITED))
+		sim_fail(program->s, "receive %llu is%s solicited",
+			 (unsigned long long)cqe->wr_id, solicited ? "" : " not");
+}
+
 /* Early mode: the next one in order. */
 static void on_told(struct program *program, const struct cairn_cqe *cqe)
 {
@@ -351,6 +362,7 @@ static void on_told(struct program *program, const struct cairn_cqe *cqe)
 			 program->told);
 		return;
 	}
+	check_solicited(program, request, cqe);
 	program->told++;
 	check_durable(program, request, cqe->durability);
 }
@@ -382,6 +394,7 @@ static void on_notified(struct program *program, const struct cairn_cqe *cqe)
 		return;
 	}
 	check_immediate(program, request, cqe);
+	check_solicited(program, request, cqe);
 	plain = request->kind == PLAIN;
 	if (cqe->durability != (plain ? 0 : request->kind + 1) ||
 	    cqe->persist_va != (plain ? 0 : program->dst[request->kind]->va + request->off))
@@ -527,6 +540,8 @@ static void add_request(struct program *program)
 		request->flags |= CAIRN_WQE_EARLY;
 	if (sim_chance(random, 100))
 		request->flags |= CAIRN_WQE_FENCE;
+	if (sim_chance(random, 300))
+		request->flags |= CAIRN_WQE_SOLICITED;
 	request->first = program->psns;
 	program->psns += (request->len - 1) / pmtu + 1;
 	request->last = program->psns - 1;

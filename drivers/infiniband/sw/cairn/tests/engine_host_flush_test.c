@@ -218,6 +218,25 @@ static void tokens_die_with_the_region(void)
 	}
 }
 
+static void the_end_of_a_region_spares_others(void)
+{
+	struct rig rig = persist_rig(CAIRN_PERSIST_HOST);
+	struct rig second = rig;
+
+	second.mb = persist_region(&rig, CAIRN_PERSIST_HOST);
+	empty_recvs(rig.b, 1, 2);
+	persist_first(&rig, 1, 100);
+	persist_first(&second, 2, 100);
+	sim_run(rig.s, SIM_MS);
+	second.mb->valid = false;
+	sim_revoke(rig.b, second.mb->key);
+	ktap_eq(persist_release(&rig, 0, 0), 0);
+	ktap_ok(sim_run(rig.s, LONG_TIME));
+	expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+	expect_cqe(rig.a, CAIRN_REQ, 1, 2, CAIRN_CQE_REM_OP_ERR);
+	sim_end(rig.s);
+}
+
 static void tokens_die_with_the_queue_pair(void)
 {
 	struct rig rig = persist_rig(CAIRN_PERSIST_HOST);
@@ -285,6 +304,25 @@ static void a_late_flush_waits_for_its_turn(void)
 	sim_end(rig.s);
 }
 
+/* A message into a region without a limit takes away no limit that runs. */
+static void a_limit_outlasts_later_messages(void)
+{
+	struct rig rig = persist_rig(CAIRN_PERSIST_HOST);
+
+	empty_recvs(rig.b, 1, 2);
+	rig.mb->flush_limit = 5 * SIM_MS;
+	persist_first(&rig, 1, 100);
+	sim_run(rig.s, SIM_MS);
+	rig.mb = persist_region(&rig, CAIRN_PERSIST_HOST);
+	persist_first(&rig, 2, 100);
+	sim_run(rig.s, 20 * SIM_MS);
+	ktap_eq(rig.b->count[CAIRN_CTR_PERSIST_LATE], 1);
+	ktap_ok(sim_run(rig.s, LONG_TIME));
+	expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_REM_OP_ERR);
+	expect_cqe(rig.a, CAIRN_REQ, 1, 2, CAIRN_CQE_WR_FLUSH_ERR);
+	sim_end(rig.s);
+}
+
 static void a_reset_forgets_tokens(void)
 {
 	struct rig rig = persist_rig(CAIRN_PERSIST_HOST);
@@ -340,6 +378,35 @@ static void answers_wait_for_a_plain_write(void)
 		ktap_ok(watched.answers && !watched.early);
 		sim_end(rig.s);
 	}
+}
+
+/* A READ and all requests before it are acknowledged by its response. The request behind the
+ * WRITE owes an ACK, which must not go back to those.
+ */
+static void no_ack_goes_back_behind_a_read(void)
+{
+	struct cairn_qp_attrs attrs = sim_attrs;
+	struct rig rig, second;
+	u32 i;
+
+	attrs.timeout = 25;
+	rig = persist_rig_with(CAIRN_PERSIST_HOST, &attrs);
+	second = rig;
+	second.mb = sim_mr(rig.s, 1, RIG_LEN, SIM_ALL);
+	rig_recv(&rig, 1, 0);
+	rig_send(&second, 1, CAIRN_WQE_READ, 100);
+	rig_send(&rig, 2, CAIRN_WQE_WRITE, 100);
+	rig_send(&second, 3, CAIRN_WQE_WRITE, 100);
+	sim_run(rig.s, 10 * SIM_MS);
+	for (i = 0; i < rig.s->n_sent; i++)
+		ktap_ok(rig.s->sent[i].qp != rig.b ||
+			rig.s->sent[i].pkt.op->kind != CAIRN_KIND_ACK ||
+			cairn_psn_diff(rig.s->sent[i].pkt.psn, psn_of(&rig, 0)) > 0);
+	expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+	ktap_eq(send_cqes(&rig), 1);
+	persist_finish(&rig, 0);
+	expect_cqes(rig.a, CAIRN_REQ, 0, 1, 3, CAIRN_CQE_SUCCESS);
+	sim_end(rig.s);
 }
 
 /* A peer with a short timeout and two retries: RNR NAKs of the last packet hold it for as
@@ -708,11 +775,14 @@ static const struct ktap_test tests[] = {
 	KTAP(tokens_are_good_once),
 	KTAP(tokens_do_not_come_again),
 	KTAP(tokens_die_with_the_region),
+	KTAP(the_end_of_a_region_spares_others),
 	KTAP(tokens_die_with_the_queue_pair),
 	KTAP(a_region_limits_the_flush),
 	KTAP(a_late_flush_waits_for_its_turn),
+	KTAP(a_limit_outlasts_later_messages),
 	KTAP(a_reset_forgets_tokens),
 	KTAP(answers_wait_for_a_plain_write),
+	KTAP(no_ack_goes_back_behind_a_read),
 	KTAP(a_repeated_plain_write_is_held),
 	KTAP(a_held_write_is_acknowledged_when_durable),
 	KTAP(naks_do_not_pass_a_plain_write),

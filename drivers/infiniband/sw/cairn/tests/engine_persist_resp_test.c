@@ -638,6 +638,58 @@ static void a_held_word_dies_with_its_message(void)
 	sim_end(rig.s);
 }
 
+/* The first packet is refused if the last one has no place: no byte is stored. */
+static void all_of_a_message_is_checked_first(void)
+{
+	static const u8 ops[] = { CAIRN_WQE_WRITE_PERSIST, CAIRN_WQE_WRITE };
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(ops); i++) {
+		struct rig rig = persist_rig(CAIRN_PERSIST_NIC);
+		u8 before[2 * PMTU];
+
+		rig.mb = sim_mr_persistent(rig.s, 1, sizeof(before), SIM_ALL,
+					   CAIRN_PERSIST_NIC);
+		memcpy(before, rig.mb->mem, sizeof(before));
+		rig_send(&rig, 1, ops[i], sizeof(before) + 1);
+		ktap_ok(sim_run(rig.s, SIM_SEC));
+		expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_REM_ACCESS_ERR);
+		ktap_ok(!memcmp(before, rig.mb->mem, sizeof(before)));
+		sim_end(rig.s);
+	}
+}
+
+/* No persistence ACK before the first durable message, whatever comes again: the watermark
+ * that is not there yet is PSN 0, and PSNs have wrapped.
+ */
+static void nothing_durable_no_watermark(void)
+{
+	struct rig rig = persist_rig(CAIRN_PERSIST_NIC);
+	struct cairn_pkt pkt = {
+		.opcode = CAIRN_BTH_WRITE_PERSIST_ONLY,
+		.ack_req = true,
+		.pkey = CAIRN_PKEY_DEFAULT,
+		.qpn = rig.b->c.qpn,
+		.va = rig.mb->va,
+		.rkey = rig.mb->key,
+	};
+	u32 i;
+
+	for (i = 1; i <= 2 * WRAP; i++) {
+		rig_recv(&rig, i, 100);
+		rig_send(&rig, i, CAIRN_WQE_SEND, 100);
+	}
+	ktap_ok(sim_run(rig.s, SIM_SEC));
+	for (i = 0; i < 2 * WRAP; i++) {
+		pkt.psn = psn_of(&rig, i);
+		sim_inject(rig.b, &pkt, NULL);
+		ktap_ok(sim_run(rig.s, SIM_SEC));
+	}
+	ktap_eq(persist_acks(&rig), 0);
+	ktap_eq(rig.b->count[CAIRN_CTR_DUPLICATE_REQUEST], 2 * WRAP);
+	sim_end(rig.s);
+}
+
 static const struct ktap_test tests[] = {
 	KTAP(every_packet_of_a_message),
 	KTAP(gathered),
@@ -660,6 +712,8 @@ static const struct ktap_test tests[] = {
 	KTAP(failure_while_an_invalidation_waits),
 	KTAP(a_word_between_packets_is_whole),
 	KTAP(a_held_word_dies_with_its_message),
+	KTAP(all_of_a_message_is_checked_first),
+	KTAP(nothing_durable_no_watermark),
 };
 
 KTAP_MAIN(tests)
