@@ -412,7 +412,8 @@ static void fuzz_fault(struct ibv_context *of, u32 qpn)
 		"nak=invalid-request,nth=4", "nak=remote-access,nth=5",
 		"nak=remote-operational,nth=6", "rnr=1", "rnr=20,every=7", "event=cq-error",
 		"event=srq-limit", "event=srq-error", "event=sq-drained",
-		"event=qp-access-error", "event=last-wqe-reached", "opcode=ACK+SEND,size=1-",
+		"event=qp-access-error", "event=qp-request-error", "event=last-wqe-reached",
+		"event=connection-established", "opcode=ACK+SEND,size=1-",
 		"peer=10.77.0.2,from=1ms", "key=4660,until=2s", "peer=fd77::1,key=0xffffffff",
 	};
 	char rule[128];
