@@ -44,13 +44,13 @@
 /* Expired requesters that the timer itself runs, and how many of them may send. The
  * thread runs the rest in the scheduler's order; on a busy CPU that takes longer.
  */
-#define CAIRN_TIMER_BATCH	64
+#define CAIRN_TIMER_BATCH	12
 #define CAIRN_TIMER_SENDERS	8
 /* Entries that are looked at while interrupts are off, how often one expiry of the timer
  * does that, and the packets of each of its runs.
  */
 #define CAIRN_TIMER_LOOKS	64
-#define CAIRN_TIMER_PARTS	32
+#define CAIRN_TIMER_PARTS	3
 #define CAIRN_TIMER_BUDGET	16
 
 /* The WQE of a turn is fetched this many turns before. */
