@@ -7,7 +7,8 @@
 # boot: shared
 #
 # The guard of the RoCE port in a namespace that also has rdma_rxe: the packets of rdma_rxe
-# leave by sockets of the kernel, and pass. A user's datagrams do not.
+# leave by sockets of the kernel, and pass. A user's datagrams do not. It uses no NVDIMM, but
+# shares a boot with tests that do.
 
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"

@@ -3,7 +3,6 @@
 # topology: pair
 # timeout: 540
 # kernels: 6.1 6.12
-# once: 6.12
 # boot: shared
 # dmesg-allow: memcg invoked oom-killer
 # dmesg-allow: [Oo]ut of memory

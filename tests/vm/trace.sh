@@ -3,7 +3,6 @@
 # topology: pair
 # timeout: 300
 # kernels: 6.1 6.12
-# once: 6.12
 # boot: shared
 #
 # Tracing of a request on its way: the tracepoints, and the parts of its time

@@ -659,8 +659,8 @@ static void all_of_a_message_is_checked_first(void)
 	}
 }
 
-/* No persistence ACK before the first durable message, whatever comes again: the watermark
- * that is not there yet is PSN 0, and PSNs have wrapped.
+/* While nothing is durable, durable_psn is 0. That is an older PSN once PSNs have wrapped,
+ * but no duplicate is answered by a persistence ACK.
  */
 static void nothing_durable_no_watermark(void)
 {
