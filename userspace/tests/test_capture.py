@@ -168,6 +168,31 @@ class Comments(unittest.TestCase):
         self.assertEqual(len(comments(made, packet(SEND, 18, 5, False))), 1)
         self.assertEqual(len(comments(made, packet(SEND, 18, 5, False))), 2)
 
+    def test_the_first_of_two_answers_is_no_retransmission(self):
+        answer = 'responses ACK opcode=0x11 psn=5 packets=1 length=0 syndrome=0x1f'
+        made = story((18, 'send', answer), *[(19, 'doorbell', 'send index=1')] * 9,
+                     (18, 'send', answer + ' again'))
+        first, second = packet(ACK, 99, 5, True, 3), packet(ACK, 99, 5, True, 103)
+        self.assertEqual(comments(made, first, second.when), ['sent by QP 18'])
+        self.assertEqual(comments(made, second), ['sent by QP 18, again'])
+
+    def test_a_transmission_that_was_lost_leaves_the_comment_to_the_next(self):
+        made = story(SENT, *[(19, 'doorbell', 'send index=1')] * 9, (17, 'send', SENT[2] + ' again'))
+        self.assertEqual(comments(made, packet(SEND, 99, 5, True, 103)), ['sent by QP 17, again'])
+
+    def test_a_doubled_packet_has_one_transmission(self):
+        made = story(SENT)
+        for after in (3, 5):
+            self.assertEqual(comments(made, packet(SEND, 99, 5, True, after)), ['sent by QP 17'])
+
+    def test_two_arrivals_close_together(self):
+        received = (18, 'received', 'requests SEND opcode=0x4 psn=5 length=64 syndrome=0x0')
+        made = story(received, *[(19, 'doorbell', 'send index=1')] * 9, received,
+                     (18, 'counted', 'duplicate_request by=1'))
+        first, second = packet(SEND, 18, 5, False), packet(SEND, 18, 5, False, 95)
+        self.assertEqual(comments(made, first, second.when), ['for QP 18'])
+        self.assertEqual(comments(made, second), ['for QP 18',
+                                                  'duplicate_request: it had this request already'])
 
     def test_a_lost_packet_leaves_the_event_to_its_successor(self):
         received = (18, 'received', 'requests SEND opcode=0x4 psn=5 length=64 syndrome=0x0')
