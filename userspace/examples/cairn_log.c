@@ -404,6 +404,16 @@ static const struct option options_long[] = {
 	{}
 };
 
+static bool options_name(struct writer *writer, const char *name)
+{
+	writer->leader.name = name;
+	if (*name && strlen(name) <= LOG_LEADER_NAME)
+		return true;
+	fprintf(stderr, "cairn_log: --name has 1 to %u characters\n",
+		LOG_LEADER_NAME);
+	return false;
+}
+
 static bool options_one(struct options *o, int c)
 {
 	struct log_session *session = &o->writer.log.session;
@@ -435,8 +445,7 @@ static bool options_one(struct options *o, int c)
 		o->writer.leader.urls = optarg;
 		return true;
 	case OPTION_NAME:
-		o->writer.leader.name = optarg;
-		return *optarg && strlen(optarg) < 80;
+		return options_name(&o->writer, optarg);
 	case OPTION_LEASE:
 		return log_command_number(optarg, &o->lease);
 	case OPTION_LIST:

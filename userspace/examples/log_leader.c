@@ -413,7 +413,7 @@ static void log_leader_key(const struct log_leader *leader, const char *what,
 {
 	char key[KEY_BYTES];
 
-	snprintf(key, sizeof(key), "cairn_log/%.80s/%s", leader->name, what);
+	snprintf(key, sizeof(key), "cairn_log/%s/%s", leader->name, what);
 	log_leader_encode(key, out);
 }
 
@@ -570,6 +570,8 @@ int log_leader_campaign(struct log_leader *leader, uint64_t seen, uint32_t ms)
 	uint64_t until = log_leader_now() + ms;
 	int err;
 
+	if (strlen(leader->name) > LOG_LEADER_NAME)
+		return ENAMETOOLONG;
 	curl_global_init(CURL_GLOBAL_DEFAULT);
 	for (;;) {
 		err = log_leader_try(leader, seen);

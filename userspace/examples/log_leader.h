@@ -14,6 +14,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#define LOG_LEADER_NAME	80u	/* bytes of the longest name */
+
 struct log_leader {
 	/* the caller's */
 	const char *urls;	/* of etcd's members, with commas */
@@ -32,7 +34,8 @@ struct log_leader {
 
 /*
  * Waits until no other writer leads, and leads. @seen: the epoch is larger than that.
- * Return: 0 or an errno; ETIMEDOUT: there is no leader to be had within @ms.
+ * Return: 0 or an errno; ETIMEDOUT: there is no leader to be had within @ms;
+ * ENAMETOOLONG: logs with such names could not be told apart.
  */
 int log_leader_campaign(struct log_leader *leader, uint64_t seen, uint32_t ms);
 /* Whether the lease lasts. It is renewed until log_leader_resign(). */

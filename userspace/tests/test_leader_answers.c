@@ -435,6 +435,24 @@ static void renewals(void)
 	log_leader_resign(&leader);
 }
 
+/* A key has the whole name, or there is none. */
+static void long_names(void)
+{
+	struct log_leader leader = { .urls = "http://a", .client = 1, .ttl = 2 };
+	char name[LOG_LEADER_NAME + 2] = "";
+
+	__atomic_store_n(&special, NULL, __ATOMIC_RELEASE);
+	memset(asked, 0, sizeof(asked));
+	memset(name, 'n', LOG_LEADER_NAME + 1);
+	leader.name = name;
+	ktap_eq(log_leader_campaign(&leader, 3, 300), ENAMETOOLONG);
+	ktap_ok(!asked[RANGE]);
+	ktap_ok(!log_leader_is_valid(&leader));
+	name[LOG_LEADER_NAME] = '\0';
+	ktap_eq(log_leader_campaign(&leader, 3, 300), 0);
+	log_leader_resign(&leader);
+}
+
 static const struct ktap_test tests[] = {
 	KTAP(right_answers),
 	KTAP(other_answers),
@@ -442,6 +460,7 @@ static const struct ktap_test tests[] = {
 	KTAP(wrong_fields),
 	KTAP(lost_elections),
 	KTAP(renewals),
+	KTAP(long_names),
 };
 
 int main(void)
