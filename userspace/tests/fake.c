@@ -227,6 +227,29 @@ static void method_cq(const struct ib_uverbs_ioctl_hdr *hdr)
 	fake.looks++;
 }
 
+/* A rule of a process is kept as it is. */
+static void method_fault(const struct ib_uverbs_ioctl_hdr *hdr)
+{
+	const struct ib_uverbs_attr *attr = &hdr->attrs[0];
+	struct cairn_fault_state *next = &fake.faults.rules[fake.faults.num];
+
+	switch (hdr->method_id) {
+	case CAIRN_METHOD_ADD_FAULT:
+		assert(attr->attr_id == CAIRN_ATTR_ADD_FAULT_RULE &&
+		       attr->len == sizeof(next->rule));
+		memcpy(&next->rule, (void *)(uintptr_t)attr->data, sizeof(next->rule));
+		fake.faults.num++;
+		break;
+	case CAIRN_METHOD_LIST_FAULTS:
+		assert(attr->attr_id == CAIRN_ATTR_LIST_FAULTS_OUT);
+		fake_answer(attr, &fake.faults, sizeof(fake.faults));
+		break;
+	default:
+		assert(hdr->method_id == CAIRN_METHOD_CLEAR_FAULTS);
+		fake.faults.num = 0;
+	}
+}
+
 static void method_query_device(const struct ib_uverbs_attr *attr)
 {
 	assert(attr->attr_id == CAIRN_ATTR_QUERY_DEVICE_CAPS &&
@@ -276,6 +299,10 @@ int __wrap_ioctl(int fd, unsigned long request, ...)
 	}
 	if (hdr->object_id == CAIRN_OBJECT_PEER) {
 		method_peer(hdr);
+		return 0;
+	}
+	if (hdr->object_id == CAIRN_OBJECT_FAULT) {
+		method_fault(hdr);
 		return 0;
 	}
 	if (hdr->object_id == CAIRN_OBJECT_CQ) {

@@ -88,6 +88,7 @@ struct fake {
 	uint32_t mr_key;		/* of the next region */
 	uint32_t mr_echo_lacks;		/* flags missing in REG_MR's answer */
 	struct cairn_device_caps caps;
+	struct cairn_fault_list faults;
 	enum ibv_fork_status fork;	/* of the process */
 	bool later_library;		/* comp_mask lies 8 bytes later */
 

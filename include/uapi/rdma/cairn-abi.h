@@ -669,7 +669,6 @@ struct cairn_persist_done {
 	__u32 reserved;
 };
 
-/* Output: struct cairn_device_caps, as much of it as the caller has room for. */
 /*
  * Faults on demand: rules of a device, in their order; the first that hits counts. They
  * need CAP_NET_ADMIN in the user namespace of the device's network namespace.
@@ -721,7 +720,7 @@ enum cairn_fault_events {
 	CAIRN_FAULT_PORT_ERR,
 	CAIRN_FAULT_PORT_ACTIVE,
 	CAIRN_FAULT_DEVICE_FATAL,
-	CAIRN_FAULT_COMM_EST,		/* from here on: of a queue pair */
+	CAIRN_FAULT_COMM_EST,		/* from here to SRQ_ERR: of a queue pair */
 	CAIRN_FAULT_SQ_DRAINED,
 	CAIRN_FAULT_QP_REQ_ERR,
 	CAIRN_FAULT_QP_ACCESS_ERR,
@@ -729,6 +728,10 @@ enum cairn_fault_events {
 	CAIRN_FAULT_CQ_ERR,		/* of its completion queue for receives */
 	CAIRN_FAULT_SRQ_LIMIT,
 	CAIRN_FAULT_SRQ_ERR,
+	CAIRN_FAULT_PKEY_CHANGE,
+	CAIRN_FAULT_LID_CHANGE,
+	CAIRN_FAULT_SM_CHANGE,
+	CAIRN_FAULT_CLIENT_REREGISTER,
 	CAIRN_FAULT_EVENTS
 };
 
@@ -772,6 +775,7 @@ struct cairn_fault_list {
 	struct cairn_fault_state rules[CAIRN_FAULT_RULES];
 };
 
+/* Output: struct cairn_device_caps, as much of it as the caller has room for. */
 enum cairn_query_device_attrs {
 	CAIRN_ATTR_QUERY_DEVICE_CAPS = (1U << 12),
 };

@@ -214,16 +214,21 @@ static void a_delay_is_waited_for(void)
 	faults_end();
 }
 
-static void faults_post_write(u64 id, size_t from)
+static void faults_post_as(int opcode, u64 id, size_t from)
 {
 	struct ibv_sge sge = { (uintptr_t)end_a.buf + from, LEN, end_a.mr->lkey };
 	struct ibv_send_wr wr = {
-		.wr_id = id, .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE,
+		.wr_id = id, .sg_list = &sge, .num_sge = 1, .opcode = opcode,
 		.send_flags = IBV_SEND_SIGNALED,
 		.wr.rdma = { (uintptr_t)end_b.buf, end_b.mr->rkey },
 	}, *bad;
 
 	must(!ibv_post_send(end_a.qp, &wr, &bad));
+}
+
+static void faults_post_write(u64 id, size_t from)
+{
+	faults_post_as(IBV_WR_RDMA_WRITE, id, from);
 }
 
 static enum ibv_wc_status faults_write(void)
@@ -376,32 +381,46 @@ static void a_queue_pair_ends(void)
 	ktap_eq(cairndv_fault_add(dev_b.ctx, "now:act=qp-fatal,qp=1"), EINVAL);
 }
 
-static void faults_event(const char *name, enum ibv_event_type type)
+/* @qpn: 0: of the device */
+static void faults_event(const char *name, u32 qpn, enum ibv_event_type type)
 {
 	char rule[64];
 
-	snprintf(rule, sizeof(rule), "now:event=%s,qp=%u", name, end_b.qp->qp_num);
+	snprintf(rule, sizeof(rule), qpn ? "now:event=%s,qp=%u" : "now:event=%s", name, qpn);
 	faults_rule(&dev_b, rule);
 	ktap_ok(vt_async(&dev_b, type, LONG));
 }
 
 /* The event only: the connection goes on. */
+static const struct faults_event {
+	const char *name;
+	bool of_qp;
+	enum ibv_event_type type;
+} faults_events[] = {
+	{ "port-down", false, IBV_EVENT_PORT_ERR },
+	{ "port-up", false, IBV_EVENT_PORT_ACTIVE },
+	{ "device-fatal", false, IBV_EVENT_DEVICE_FATAL },
+	{ "pkey-change", false, IBV_EVENT_PKEY_CHANGE },
+	{ "lid-change", false, IBV_EVENT_LID_CHANGE },
+	{ "sm-change", false, IBV_EVENT_SM_CHANGE },
+	{ "client-reregister", false, IBV_EVENT_CLIENT_REREGISTER },
+	{ "connection-established", true, IBV_EVENT_COMM_EST },
+	{ "sq-drained", true, IBV_EVENT_SQ_DRAINED },
+	{ "qp-request-error", true, IBV_EVENT_QP_REQ_ERR },
+	{ "qp-access-error", true, IBV_EVENT_QP_ACCESS_ERR },
+	{ "last-wqe-reached", true, IBV_EVENT_QP_LAST_WQE_REACHED },
+	{ "cq-error", true, IBV_EVENT_CQ_ERR },
+};
+
 static void events_are_raised(void)
 {
 	faults_begin();
-	faults_rule(&dev_b, "now:event=port-down");
-	ktap_ok(vt_async(&dev_b, IBV_EVENT_PORT_ERR, LONG));
-	faults_rule(&dev_b, "now:event=port-up");
-	ktap_ok(vt_async(&dev_b, IBV_EVENT_PORT_ACTIVE, LONG));
-	faults_rule(&dev_b, "now:event=device-fatal");
-	ktap_ok(vt_async(&dev_b, IBV_EVENT_DEVICE_FATAL, LONG));
+	for (unsigned int i = 0; i < sizeof(faults_events) / sizeof(faults_events[0]); i++) {
+		const struct faults_event *event = &faults_events[i];
+
+		faults_event(event->name, event->of_qp ? end_b.qp->qp_num : 0, event->type);
+	}
 	ktap_ok(!vt_async(&dev_a, IBV_EVENT_DEVICE_FATAL, 0));
-	faults_event("connection-established", IBV_EVENT_COMM_EST);
-	faults_event("sq-drained", IBV_EVENT_SQ_DRAINED);
-	faults_event("qp-request-error", IBV_EVENT_QP_REQ_ERR);
-	faults_event("qp-access-error", IBV_EVENT_QP_ACCESS_ERR);
-	faults_event("last-wqe-reached", IBV_EVENT_QP_LAST_WQE_REACHED);
-	faults_event("cq-error", IBV_EVENT_CQ_ERR);
 	ktap_eq(cairndv_fault_add(dev_b.ctx, "now:event=srq-error,qp=2"), ENOENT);
 	faults_arrives();
 	faults_end();
@@ -564,6 +583,52 @@ static void keys_and_peers_are_matched(void)
 	faults_end();
 }
 
+/* The recipes of the manual page. */
+static void a_persist_fails_or_is_late(void)
+{
+	struct vt_opts opts = VT_OPTS;
+	u64 begin;
+
+	must(!vt_end_create(&end_a, &dev_a, &opts, 4 * LEN));
+	opts.access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+		      CAIRNDV_ACCESS_PERSISTENT | CAIRNDV_ACCESS_PERSISTENT_EMULATED;
+	must(!vt_end_create(&end_b, &dev_b, &opts, 4 * LEN));
+	end_b.o.access = end_a.o.access;	/* that of the queue pair */
+	must(!vt_connect(&end_a, &end_b));
+	faults_rule(&dev_b, "sent:opcode=PERSIST_ACK,act=delay,time=200ms");
+	begin = vt_now_ms();
+	faults_post_as(CAIRNDV_WR_WRITE_PERSIST, 1, 0);
+	ktap_eq(faults_status(end_a.scq), IBV_WC_SUCCESS);
+	ktap_ok(vt_now_ms() - begin >= 199);
+	must(!cairndv_fault_clear(dev_b.ctx));
+	faults_rule(&dev_b, "received:opcode=WRITE_PERSIST,nth=2,nak=remote-operational");
+	faults_post_as(CAIRNDV_WR_WRITE_PERSIST, 2, 0);
+	ktap_eq(faults_status(end_a.scq), IBV_WC_SUCCESS);
+	vt_fill(end_a.buf, LEN, 1);
+	faults_post_as(CAIRNDV_WR_WRITE_PERSIST, 3, 0);
+	ktap_eq(faults_status(end_a.scq), IBV_WC_REM_OP_ERR);
+	ktap_ok(vt_async(&dev_b, IBV_EVENT_QP_FATAL, LONG));
+	ktap_eq(end_b.buf[0] | end_b.buf[LEN - 1], 0);
+	faults_end();
+}
+
+/* Nor do its packets leave the short way. */
+static void another_device_meets_no_rule(void)
+{
+	u64 handed = vt_counter(&dev_b, "loopback_packets");
+	struct vt_opts opts = VT_OPTS;
+
+	faults_rule(&dev_a, "sent");
+	faults_rule(&dev_a, "received");
+	must(!vt_end_create(&end_a, &dev_b, &opts, 4 * LEN));
+	must(!vt_end_create(&end_b, &dev_b, &opts, 4 * LEN));
+	must(!vt_connect(&end_a, &end_b));
+	faults_arrives();
+	ktap_ok(vt_counter(&dev_b, "loopback_packets") > handed);
+	ktap_eq(faults_hits(&dev_b), 0);
+	faults_end();
+}
+
 static void times_are_matched(void)
 {
 	faults_begin();
@@ -715,6 +780,8 @@ static void random_rules_are_refused(void)
 	X(the_same_seed_gives_the_same_run)	\
 	X(packets_to_itself_meet_rules)		\
 	X(keys_and_peers_are_matched)		\
+	X(a_persist_fails_or_is_late)		\
+	X(another_device_meets_no_rule)		\
 	X(times_are_matched)			\
 	X(others_meet_no_rule)			\
 	X(a_large_message_meets_rules)		\

@@ -43,6 +43,9 @@ static const struct cairn_text_name inject_naks[] = {
 static const struct cairn_text_name inject_events[] = {
 	{ "port-down", CAIRN_FAULT_PORT_ERR }, { "port-up", CAIRN_FAULT_PORT_ACTIVE },
 	{ "device-fatal", CAIRN_FAULT_DEVICE_FATAL },
+	{ "pkey-change", CAIRN_FAULT_PKEY_CHANGE }, { "lid-change", CAIRN_FAULT_LID_CHANGE },
+	{ "sm-change", CAIRN_FAULT_SM_CHANGE },
+	{ "client-reregister", CAIRN_FAULT_CLIENT_REREGISTER },
 	{ "connection-established", CAIRN_FAULT_COMM_EST },
 	{ "sq-drained", CAIRN_FAULT_SQ_DRAINED },
 	{ "qp-request-error", CAIRN_FAULT_QP_REQ_ERR },

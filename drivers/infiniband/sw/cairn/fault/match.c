@@ -55,7 +55,8 @@ static bool match_now_fits(const struct cairn_fault_rule *rule)
 		.max_len = U32_MAX,
 	};
 	bool of_qp = rule->act == CAIRN_FAULT_QP_FATAL ||
-		     rule->detail >= CAIRN_FAULT_COMM_EST;
+		     (rule->detail >= CAIRN_FAULT_COMM_EST &&
+		      rule->detail <= CAIRN_FAULT_SRQ_ERR);
 
 	return of_qp == !!rule->qpn && !memcmp(rule, &now, sizeof(now));
 }

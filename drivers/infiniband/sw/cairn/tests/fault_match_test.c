@@ -268,7 +268,7 @@ static void what_is_done_at_once(void)
 	ktap_eq(match_now(CAIRN_FAULT_QP_FATAL, 0, 0), -EINVAL);
 	ktap_eq(match_now(CAIRN_FAULT_NAK, 0, 1), -EINVAL);
 	for (u8 event = 0; event < CAIRN_FAULT_EVENTS; event++) {
-		bool of_qp = event >= CAIRN_FAULT_COMM_EST;
+		bool of_qp = event >= CAIRN_FAULT_COMM_EST && event <= CAIRN_FAULT_SRQ_ERR;
 
 		ktap_eq(match_now(CAIRN_FAULT_EVENT, event, of_qp), 0);
 		ktap_eq(match_now(CAIRN_FAULT_EVENT, event, !of_qp), -EINVAL);

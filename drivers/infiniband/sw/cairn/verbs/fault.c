@@ -38,6 +38,10 @@ static int fault_tell_device(struct cairn_nic *nic, u8 detail)
 		[CAIRN_FAULT_PORT_ERR] = IB_EVENT_PORT_ERR,
 		[CAIRN_FAULT_PORT_ACTIVE] = IB_EVENT_PORT_ACTIVE,
 		[CAIRN_FAULT_DEVICE_FATAL] = IB_EVENT_DEVICE_FATAL,
+		[CAIRN_FAULT_PKEY_CHANGE] = IB_EVENT_PKEY_CHANGE,
+		[CAIRN_FAULT_LID_CHANGE] = IB_EVENT_LID_CHANGE,
+		[CAIRN_FAULT_SM_CHANGE] = IB_EVENT_SM_CHANGE,
+		[CAIRN_FAULT_CLIENT_REREGISTER] = IB_EVENT_CLIENT_REREGISTER,
 	};
 	struct ib_event event = {
 		.device = &container_of(nic, struct cairn_dev, nic)->ibdev,
