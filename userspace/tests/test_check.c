@@ -181,6 +181,26 @@ static void failed_buffer_changed(void)
 	ktap_eq(all_reports(), 0);
 }
 
+/* A queue pair ends before its requests do: they may have left with either bytes. */
+static void left_buffer_changed(void)
+{
+	for (int done = 0; done < 2; done++) {
+		open_checked("");
+		ktap_eq(send_sge(sge_at(0, 16), IBV_WR_SEND, IBV_SEND_SIGNALED), 0);
+		if (done)
+			finish_sends();
+		memory[3]++;
+		close_checked();
+		ktap_eq(reports("send-buffer-changed"), !done);
+	}
+	open_checked("");
+	ktap_eq(send_sge(sge_at(0, 16), IBV_WR_SEND, IBV_SEND_SIGNALED), 0);
+	memory[3]++;
+	fake_sq(qp)->dev->state = CAIRN_QUEUE_ERROR;
+	close_checked();
+	ktap_eq(all_reports(), 0);
+}
+
 /* Data that the program gave inline is its own at once. */
 static void inline_buffer_changed(void)
 {
@@ -846,6 +866,35 @@ static void completions_unpolled(void)
 	}
 }
 
+/* System calls by which this process has written. */
+static long writes(void)
+{
+	FILE *io = fopen("/proc/self/io", "r");
+	char line[64];
+	long n = -1;
+
+	while (io && fgets(line, sizeof(line), io))
+		if (sscanf(line, "syscw: %ld", &n) == 1)
+			break;
+	if (io)
+		fclose(io);
+	return n;
+}
+
+/* Reports of several processes in one log are not mixed. */
+static void report_in_one_piece(void)
+{
+	long before;
+
+	open_checked("");
+	fflush(stdout);
+	before = writes();
+	send_sge((struct ibv_sge){ 1, 1, 0x999900 }, IBV_WR_SEND, 0);
+	ktap_eq(writes() - before, before < 0 ? 0 : 1);
+	close_checked();
+	ktap_eq(reports("key-unknown"), 1);
+}
+
 static void unset_costs_nothing(void)
 {
 	unsetenv("CAIRN_CHECK");
@@ -876,7 +925,7 @@ static void abort_mode(void)
 
 static const struct ktap_test tests[] = {
 	KTAP(correct_program), KTAP(send_buffer_changed), KTAP(failed_buffer_changed),
-	KTAP(inline_buffer_changed),
+	KTAP(inline_buffer_changed), KTAP(left_buffer_changed),
 	KTAP(key_unknown), KTAP(key_of_other_context), KTAP(key_other_pd), KTAP(key_range), KTAP(key_access),
 	KTAP(atomic_alignment), KTAP(region_in_use), KTAP(receives_overlap),
 	KTAP(send_queue_overflow), KTAP(resized_send_queue), KTAP(cq_overflow), KTAP(cq_arm_race),
@@ -886,7 +935,7 @@ static const struct ktap_test tests[] = {
 	KTAP(receive_late), KTAP(poll_endless), KTAP(poll_for_what_comes),
 	KTAP(poll_of_two_queues), KTAP(poll_of_failed_queue_pair), KTAP(threads_overlap),
 	KTAP(fork_unprotected), KTAP(fork_child), KTAP(completions_unpolled),
-	KTAP(unset_costs_nothing), KTAP(abort_mode),
+	KTAP(report_in_one_piece), KTAP(unset_costs_nothing), KTAP(abort_mode),
 };
 
 int main(void)

@@ -460,6 +460,7 @@ static int check_destroy_qp(struct ibv_qp *qp)
 	struct cairn_object *object = check_take(qp);
 
 	cairn_check_lock();
+	cairn_work_check_left(qp);
 	if (cairn_report_strict())
 		cairn_work_check_unpolled(qp);
 	cairn_check_unlock();

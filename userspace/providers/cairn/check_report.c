@@ -81,7 +81,8 @@ static void report_open(const char *path)
 	FILE *out = fopen(path, "ae");
 
 	if (out) {
-		setvbuf(out, NULL, _IOLBF, 0);
+		/* a report is one write: several processes append */
+		setvbuf(out, NULL, _IOFBF, 1 << 16);
 		report_state.out = out;
 	} else {
 		fprintf(stderr, "cairn-check: %s: %s\n", path, strerror(errno));

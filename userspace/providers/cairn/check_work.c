@@ -30,6 +30,7 @@ struct work_request {
 	bool shared;		/* ... and other requests do so, too */
 	uint8_t owed;		/* completions that are to come */
 	uint8_t buffers;
+	uint32_t end;		/* of a send: the index behind it */
 	struct cairn_buffer buffer[WORK_SGES];
 	struct cairn_trace posted;
 };
@@ -464,6 +465,7 @@ static void work_send(struct cairn_work *work, uint32_t index,
 	request = work_push(work);
 	request->wr_id = wqe->wr_id;
 	request->what = work_names[wqe->opcode];
+	request->end = index + wqe->units;
 	request->signaled = wqe->flags & CAIRN_WQE_SIGNALED;
 	request->writes = wqe->opcode == CAIRN_WQE_READ || wqe->opcode == CAIRN_WQE_CAS ||
 			  wqe->opcode == CAIRN_WQE_FAA;
@@ -874,6 +876,19 @@ static uint32_t work_count_unpolled(const struct cairn_cq *cq, uint32_t qpn)
 		n += cqe->qpn == qpn && cqe->status == CAIRN_CQE_SUCCESS;
 	}
 	return n;
+}
+
+/* Requests that the device has done left with the right bytes. */
+void cairn_work_check_left(struct ibv_qp *qp)
+{
+	const struct cairn_work *work = to_cqp(qp)->sq.check;
+	const struct cairn_qinfo_dev *dev = to_cqp(qp)->sq.ring.dev;
+
+	if (!work || work->failed || cairn_ring_load(&dev->state) != CAIRN_QUEUE_READY)
+		return;
+	for (uint32_t i = 0; i < work->count; i++)
+		if ((int32_t)(work_at(work, i)->end - cairn_ring_load(&dev->index)) > 0)
+			work_verify(work_at(work, i), 0);
 }
 
 void cairn_work_check_unpolled(const struct ibv_qp *qp)

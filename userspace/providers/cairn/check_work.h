@@ -49,6 +49,8 @@ uint32_t cairn_work_events(const struct cairn_cq *cq);
 
 /* Reports work that still uses the region with this key. Under the lock of check.h. */
 void cairn_work_check_region(const struct ibv_mr *mr);
+/* Reports buffers of sends that a QP which ends has not done. Under the lock of check.h. */
+void cairn_work_check_left(struct ibv_qp *qp);
 /* Reports completions of a QP that ends. Under the lock of check.h. */
 void cairn_work_check_unpolled(const struct ibv_qp *qp);
 
