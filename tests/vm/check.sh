@@ -15,23 +15,7 @@
 . "$(dirname "$0")/tools.sh"
 
 find_gids
-log=$lib_tmp/reports
-export CAIRN_CHECK=log:$log
-
-reports() { grep -c '^cairn-check: ' "$log" 2>/dev/null || :; }
-
-# quiet NAME [KNOWN]: nothing was reported by what ran since the last call, but for
-# reports that match
-quiet() {
-	[ $# = 1 ] || sed -i "/^cairn-check: $2/d" "$log"
-	if [ "$(reports)" -gt 0 ]; then
-		sed 's/^/# /' "$log"
-		not_ok "$1: no report"
-	else
-		ok "$1: no report"
-	fi
-	rm -f "$log"
-}
+check_begin
 
 pingpong rc 4 -n 50 -s 4096
 pingpong rc 4 -n 50 -s 64 -e
@@ -70,9 +54,9 @@ quiet "a correct program"
 while read -r code place; do
 	run_ok "$code" nsenter --net=/run/netns/a misuse "$code"
 	expect "$code: reported once" "$(reports)" 1
-	expect "$code: by its name" "$(grep -c "^cairn-check: $code " "$log")" 1
-	expect_that "$code: with the place" "$(grep -c "$place" "$log") > 0"
-	rm -f "$log"
+	expect "$code: by its name" "$(grep -c "^cairn-check: $code " "$check_log")" 1
+	expect_that "$code: with the place" "$(grep -c "$place" "$check_log") > 0"
+	rm -f "$check_log"
 done <<-EOF
 	send-buffer-changed misuse_change_buffer
 	key-unknown misuse_old_key
@@ -89,14 +73,14 @@ done <<-EOF
 	buffer-unmapped misuse_unmap
 EOF
 # needed by older kernels only: with the option for what many programs do
-CAIRN_CHECK=log:$log,strict run_ok "fork-unprotected" nsenter --net=/run/netns/a misuse fork-unprotected
-expect "fork-unprotected: reported" "$(grep -c '^cairn-check: fork-unprotected ' "$log")" 1
-rm -f "$log"
-CAIRN_CHECK=log:$log,pages run_ok "touched pages" nsenter --net=/run/netns/a misuse touch
+CAIRN_CHECK=log:$check_log,strict run_ok "fork-unprotected" nsenter --net=/run/netns/a misuse fork-unprotected
+expect "fork-unprotected: reported" "$(grep -c '^cairn-check: fork-unprotected ' "$check_log")" 1
+rm -f "$check_log"
+CAIRN_CHECK=log:$check_log,pages run_ok "touched pages" nsenter --net=/run/netns/a misuse touch
 expect "touched pages: reported once" "$(reports)" 1
-expect "touched pages: by their name" "$(grep -c '^cairn-check: receive-buffer-used ' "$log")" 1
-expect_that "touched pages: with the place" "$(grep -c misuse_wait_for_byte "$log") > 0"
-rm -f "$log"
+expect "touched pages: by their name" "$(grep -c '^cairn-check: receive-buffer-used ' "$check_log")" 1
+expect_that "touched pages: with the place" "$(grep -c misuse_wait_for_byte "$check_log") > 0"
+rm -f "$check_log"
 
 unset CAIRN_CHECK
 run_ok "cairn_check prints reports" nsenter --net=/run/netns/a bash -c \

@@ -128,6 +128,22 @@ static int persist_connect_qp(struct end *self)
 	return errno ? persist_fail("connecting the queue pair") : 0;
 }
 
+static void persist_close(struct end *self)
+{
+	if (self->qp)
+		ibv_destroy_qp(self->qp);
+	if (self->mr)
+		ibv_dereg_mr(self->mr);
+	if (self->scq)
+		ibv_destroy_cq(self->scq);
+	if (self->rcq)
+		ibv_destroy_cq(self->rcq);
+	if (self->pd)
+		ibv_dealloc_pd(self->pd);
+	if (self->ctx)
+		ibv_close_device(self->ctx);
+}
+
 /* ---- TCP ---- */
 
 static int persist_exchange(struct end *self)
@@ -626,5 +642,6 @@ int main(int argc, char **argv)
 	if (!err)
 		err = opts.address ? persist_initiator(&self) :
 				     persist_target(&self);
+	persist_close(&self);
 	return err != 0;
 }
