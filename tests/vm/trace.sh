@@ -195,6 +195,20 @@ print(sum("marker-end" in x.attrib for x in tree.parse(sys.argv[1]).iter()))' "$
 		$(captured 'sent by QP [0-9]+ of process [0-9]+ .verbs_verify.') >= 20 && \
 		$(captured 'completed after [0-9.]+ [mu]*s: success') >= 20 && $(captured 'for QP [0-9]+') > 0"
 	expect_that "retransmissions say so" "$(captured 'sent by QP [^,]*, again') > 0"
+	# as Wireshark starts and ends it
+	mkfifo "$lib_tmp/fifo"
+	start a "$lib_tmp/extcap" "mount -t tracefs tracefs $tracing &&
+		exec cairn_capture --extcap-interface $DEV_A --capture --fifo $lib_tmp/fifo"
+	extcap=$started
+	cat "$lib_tmp/fifo" >"$lib_tmp/pcapng" &
+	reader=$!
+	wait_for 60 test -s "$lib_tmp/pcapng"
+	run_ok "traffic" verbs_verify -q 1 -n 20 -o write -s 5000
+	live() { [ "$(captured 'completed after [0-9.]+ [mu]*s: success')" -ge 20 ]; }
+	if wait_for 60 live; then ok "Wireshark sees it live"; else not_ok "Wireshark sees it live"; fi
+	kill -TERM -- "-$extcap"
+	wait_for 60 lib_gone "$extcap"
+	wait "$reader" "$extcap"
 	expect "no trace instance is left" "$(find $tracing/instances -mindepth 1 -maxdepth 1 | wc -l)" 0
 else
 	skip "cairn_explain" "no python3"
