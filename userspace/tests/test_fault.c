@@ -332,6 +332,63 @@ static void completion_status(void)
 	close_qp();
 }
 
+static const struct {
+	const char *name;
+	enum ibv_wc_status status;
+} statuses[] = {
+	{ "BAD_RESP_ERR", IBV_WC_BAD_RESP_ERR }, { "FATAL_ERR", IBV_WC_FATAL_ERR },
+	{ "GENERAL_ERR", IBV_WC_GENERAL_ERR }, { "LOC_ACCESS_ERR", IBV_WC_LOC_ACCESS_ERR },
+	{ "LOC_LEN_ERR", IBV_WC_LOC_LEN_ERR }, { "LOC_PROT_ERR", IBV_WC_LOC_PROT_ERR },
+	{ "LOC_QP_OP_ERR", IBV_WC_LOC_QP_OP_ERR }, { "MW_BIND_ERR", IBV_WC_MW_BIND_ERR },
+	{ "REM_ACCESS_ERR", IBV_WC_REM_ACCESS_ERR },
+	{ "REM_INV_REQ_ERR", IBV_WC_REM_INV_REQ_ERR }, { "REM_OP_ERR", IBV_WC_REM_OP_ERR },
+	{ "RETRY_EXC_ERR", IBV_WC_RETRY_EXC_ERR },
+	{ "RNR_RETRY_EXC_ERR", IBV_WC_RNR_RETRY_EXC_ERR }, { "WR_FLUSH_ERR", IBV_WC_WR_FLUSH_ERR },
+};
+
+/* ... at either side. */
+static void each_status(void)
+{
+	char rules[128];
+
+	for (size_t i = 0; i < sizeof(statuses) / sizeof(statuses[0]); i++) {
+		snprintf(rules, sizeof(rules), "send:status=%s recv:status=%s", statuses[i].name,
+			 statuses[i].name);
+		open_with(rules);
+		ktap_eq(polled_status(CAIRN_CQE_SEND, 0), statuses[i].status);
+		ktap_eq(polled_status(CAIRN_CQE_RECV, 0), statuses[i].status);
+		close_qp();
+	}
+}
+
+static const struct {
+	const char *name;
+	int err;
+} errors[] = {
+	{ "EACCES", EACCES }, { "EAGAIN", EAGAIN }, { "EBUSY", EBUSY }, { "EFAULT", EFAULT },
+	{ "EINTR", EINTR }, { "EINVAL", EINVAL }, { "EIO", EIO },
+	{ "ENETUNREACH", ENETUNREACH }, { "ENODEV", ENODEV }, { "ENOMEM", ENOMEM },
+	{ "ENOSPC", ENOSPC }, { "EOPNOTSUPP", EOPNOTSUPP }, { "EPERM", EPERM },
+	{ "ETIMEDOUT", ETIMEDOUT },
+};
+
+static void each_error(void)
+{
+	struct ibv_recv_wr wr = {};
+	char rules[128];
+
+	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
+		snprintf(rules, sizeof(rules), "post_send:error=%s post_srq_recv:error=%s",
+			 errors[i].name, errors[i].name);
+		open_with(rules);
+		ktap_eq(post_send(), errors[i].err);
+		bad_recv = NULL;
+		ktap_eq(fake.ops.post_srq_recv(NULL, &wr, &bad_recv), errors[i].err);
+		ktap_ok(bad_recv == &wr);
+		close_qp();
+	}
+}
+
 static void extended_poll(void)
 {
 	struct ibv_cq_init_attr_ex attr = { .cqe = 16 };
@@ -387,7 +444,7 @@ static const struct ktap_test tests[] = {
 	KTAP(each_other_verb), KTAP(cq_overruns), KTAP(persist_fails),
 	KTAP(persist_requests_fail), KTAP(power_is_cut_before_request),
 	KTAP(power_is_cut),
-	KTAP(completion_status), KTAP(extended_poll), KTAP(wrong_rules),
+	KTAP(completion_status), KTAP(each_status), KTAP(each_error), KTAP(extended_poll), KTAP(wrong_rules),
 	KTAP(unset_has_no_faults),
 };
 

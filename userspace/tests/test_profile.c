@@ -80,11 +80,21 @@ static void sizes_of_queues(void)
 static void transports(void)
 {
 	struct ibv_xrcd_init_attr attr = {};
+	struct ibv_xrcd *domain;
 
 	open_with("transports rc,ud\n");
 	ktap_ok(queue_pair_fits(1, 1, 0, IBV_QPT_UD));
 	ktap_ok(!queue_pair_fits(1, 1, 0, IBV_QPT_UC) && errno == EOPNOTSUPP);
 	ktap_ok(!fake.ops.open_xrcd(ctx, &attr) && errno == EOPNOTSUPP);
+	close_qp();
+	open_with("transports rc,uc,xrc\n");
+	ktap_ok(queue_pair_fits(1, 1, 0, IBV_QPT_UC));
+	ktap_ok(!queue_pair_fits(1, 1, 0, IBV_QPT_UD) && errno == EOPNOTSUPP);
+	attr.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS;
+	attr.fd = -1;
+	domain = fake.ops.open_xrcd(ctx, &attr);
+	ktap_ok(domain);
+	ktap_eq(fake.ops.close_xrcd(domain), 0);
 	close_qp();
 }
 

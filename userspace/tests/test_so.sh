@@ -63,6 +63,38 @@ manual() {
 	return $bad
 }
 
+# words TABLE: the names in a table of the library
+words() {
+	grep -oE '(\{|=) "[A-Za-z_-]{2,}",' "$source/providers/cairn/$1" | sed 's/.*"\(.*\)",/\1/' | sort -u
+}
+
+# knows TABLE FILE...: a page or the tests have each of these names
+knows() {
+	local word bad=0
+
+	for word in $(words "$1"); do
+		sed 's/\\-/-/g' "${@:2}" | grep -qE "(^|[^A-Za-z_-])$word([^A-Za-z_-]|\$)" && continue
+		echo "# $word of $1 is not in ${*:2}"
+		bad=1
+	done
+	return $bad
+}
+
+# Each word of rules and profiles, and each code of the checks: its page has it, and a test.
+workbench() {
+	local man=$source/man tests=$source/tests bad=0
+
+	knows fault_rules.c "$man/cairn_fault.7" || bad=1
+	knows fault_rules.c "$tests/test_fault.c" || bad=1
+	knows inject.c "$man/cairn_fault.8" || bad=1
+	knows inject.c "$tests/test_inject.c" "$source/../tests/vm/src/wire_faults.c" || bad=1
+	knows check_report.c "$man/cairn_check.1" || bad=1
+	knows check_report.c "$tests/test_check.c" || bad=1
+	knows profile.c "$man/cairn_profile.7" || bad=1
+	knows profile.c "$tests/test_profile.c" || bad=1
+	return $bad
+}
+
 soname() {
 	readelf -d "$dir/libcairn.so" | grep -q 'SONAME.*\[libcairn.so.1\]'
 }
@@ -161,6 +193,7 @@ echo "KTAP version 1"
 one_file; result $? one_file
 exports; result $? exports
 manual; result $? manual
+workbench; result $? workbench
 soname; result $? soname
 needed; result $? needed
 private_version; result $? private_version
