@@ -33,8 +33,8 @@ packages=(
 	infiniband-diags perftest python3 python3-pyverbs
 	iproute2 iputils-ping ethtool util-linux tcpdump tshark nftables strace procps
 	ndctl daxctl xfsprogs nvme-cli iperf3
-	# containers, their root file systems, and counters for Prometheus
-	containernetworking-plugins crun jq mmdebstrap python3-prometheus-client
+	# containers, their root file systems, files for CI, and counters for Prometheus
+	containernetworking-plugins crun jq mmdebstrap python3-prometheus-client python3-yaml
 	# commits through a standby of ours
 	postgresql-15 postgresql-client-15
 	# consumers of verbs: NFS, iSCSI (iSER), UCX, libfabric, MPI

@@ -158,13 +158,74 @@ installs_programs() {
 	command -v cairn_set >/dev/null || grep -q '^apt-get .* install' "$work/calls"
 }
 
+# for a kernel that does not run, and without a link
+installs_for_an_image() {
+	machine
+	run 0 --debs "$work/debs" --install-for 6.17.0-8-generic && [ ! -e "$work/github" ] &&
+		grep -q '^apt-get .* install .*linux-headers-6.17.0-8-generic' "$work/calls" &&
+		! grep -qE '^rdma|^modprobe' "$work/calls"
+}
+
+# run_of FILE KEY...: the commands of a job are left in $work/job; KEY leads to them
+run_of() {
+	/usr/bin/python3 - "$@" >"$work/job" <<-'END'
+		import sys, yaml
+		found = yaml.safe_load(open(sys.argv[1]))
+		for key in sys.argv[2:]:
+		    found = found[int(key) if key.isdigit() else key]
+		print(found if isinstance(found, str) else '\n'.join(found))
+	END
+}
+
+# what a runner does with action.yml: inputs in the environment, outputs from a file
+github() {
+	machine
+	run_of "${script%/*}/github/action.yml" runs steps 0 run || return
+	: >"$work/calls"
+	CAIRN_NETDEV=$1 CAIRN_NAME=$2 CAIRN_DEBS=${3:-} GITHUB_ACTION_PATH=${script%/*}/github \
+		bash -e -o pipefail "$work/job" >"$work/out" 2>&1
+}
+
+github_action() {
+	github default rdma7 "$work/debs" && says rdma7 2 10.1.0.4 eth0 &&
+		grep '^apt-get .* install' "$work/calls" | grep -q "$work/debs/cairn.deb" &&
+		github_outputs && ! github eth9 rdma8
+}
+
+# each output of the action is a line of the script
+github_outputs() {
+	/usr/bin/python3 - "${script%/*}/github/action.yml" "$work/github" <<-'END'
+		import sys, yaml
+		action = yaml.safe_load(open(sys.argv[1]))
+		lines = [line.split('=')[0] for line in open(sys.argv[2])]
+		for name, output in action['outputs'].items():
+		    assert output['value'] == '${{ steps.setup.outputs.%s }}' % name, name
+		assert sorted(lines) == sorted(action['outputs']), lines
+	END
+}
+
+gitlab_job() {
+	machine
+	touch "$work/modules"
+	program cairn_set <<<''
+	program rping <<<''
+	program git <<<'mkdir -p cairn/scripts/ci && ln -s "$SCRIPT" cairn/scripts/ci/setup-cairn'
+	run_of "${script%/*}/gitlab.yml" rdma-test script || return
+	mkdir "$work/checkout"
+	: >"$work/calls"
+	(cd "$work/checkout" && SCRIPT=$script CAIRN_REPOSITORY=/nowhere bash -e -o pipefail "$work/job") \
+		>"$work/out" 2>&1 && grep -q '^rping -c -a 10.1.0.4' "$work/calls" &&
+		grep -q '^rping -s -a 10.1.0.4' "$work/calls"
+}
+
 usage() {
-	run 2 --nothing && run 2 --name && grep -q 'setup-cairn \[--netdev' "$work/out"
+	run 2 --nothing && run 2 --name && run 2 --no-install --install-for 6.8 &&
+		grep -q 'setup-cairn \[--netdev' "$work/out"
 }
 
 echo "KTAP version 1"
 for t in default_route again point_to_point no_default_route dummy other_netdev no_netdev failure_is_explained \
-	installs installs_programs usage; do
+	installs installs_programs installs_for_an_image github_action gitlab_job usage; do
 	$t
 	result $? $t
 done
