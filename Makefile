@@ -6,7 +6,8 @@
 TOP := $(CURDIR)
 SERIES := 6.1 6.12
 # those that scripts/vm/fetch fetches
-FETCHED := 6.1-rt 6.12-rt trixie 6.18 7.2 backports arm64
+FETCHED := 6.1-rt 6.12-rt trixie 6.18 7.2 backports arm64 \
+	ubuntu-5.15 ubuntu-6.8 ubuntu-6.11 ubuntu-6.14 ubuntu-6.17 ubuntu-7.0 azure-6.17
 # what the VM targets take when none is named
 VM_KVER := $(firstword $(KVER) 6.12)
 KVERS := $(or $(KVER),$(SERIES))

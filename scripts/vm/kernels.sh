@@ -11,14 +11,16 @@
 # (scripts/vm/fetch): "trixie" is the kernel of Debian 13, "backports" the newest
 # one there, 6.18 the newest of that series. "arm64" is Debian 12's 6.12 for arm64, with
 # a root file system for the programs. "6.1-rt" and "6.12-rt" are Debian 12's kernels with
-# PREEMPT_RT.
+# PREEMPT_RT. "ubuntu-6.8" is Ubuntu's newest of that series, "azure-6.8" and "aws-6.8" are
+# those for the clouds: of Ubuntu 22.04 (5.15) or 24.04.
 
 # every series that is built for and tested on
 # shellcheck disable=SC2034
 CAIRN_SERIES="6.1 6.12"
 # the kernels of "make matrix"
 # shellcheck disable=SC2034
-CAIRN_MATRIX="$CAIRN_SERIES 6.1-rt 6.12-rt trixie 6.18 7.2 backports arm64"
+CAIRN_MATRIX="$CAIRN_SERIES 6.1-rt 6.12-rt trixie 6.18 7.2 backports arm64
+	ubuntu-5.15 ubuntu-6.8 ubuntu-6.11 ubuntu-6.14 ubuntu-6.17 ubuntu-7.0 azure-6.17"
 
 # the unpacked kernel images live outside the clone: they outlast it
 cairn_cache() {
@@ -72,13 +74,15 @@ kernel_built_dir() {
 
 # one from the mirror; $1 is a name and nothing else
 kernel_fetched() {
-	[[ $1 =~ ^(trixie|backports|arm64|[0-9]+\.[0-9]+(-rt)?)$ ]] && [[ " $CAIRN_SERIES " != *" $1 "* ]]
+	[[ $1 =~ ^(trixie|backports|arm64|[0-9]+\.[0-9]+(-rt)?|(ubuntu|azure|aws)-[0-9]+\.[0-9]+)$ ]] && [[ " $CAIRN_SERIES " != *" $1 "* ]]
 }
 
 # other files of fetched kernels lie there, too
 kernel_fetched_top() {
 	case $1 in
 	arm64) echo "$(cairn_cache)/arm64" ;;
+	*-5.15) echo "$(cairn_cache)/ubuntu22.04" ;;
+	ubuntu-* | azure-* | aws-*) echo "$(cairn_cache)/ubuntu24.04" ;;
 	*-rt) echo "$(cairn_cache)/debian12" ;;
 	*) echo "$(cairn_cache)/debian13" ;;
 	esac
@@ -152,7 +156,7 @@ kernel_root() {
 	[[ $1 != @(arm64|64k) ]] || readlink -e "$(kernel_fetched_top arm64)/root"
 }
 
-# further arguments of make, a word a line: Debian 13's compiler and pahole
+# further arguments of make, a word a line: that release's compiler and pahole
 kernel_make_args() {
 	local dir ccache=''
 
@@ -163,5 +167,5 @@ kernel_make_args() {
 	# as it is for everybody else, if it is
 	[[ $(command -v gcc) != */ccache/* ]] || ccache='ccache '
 	echo "CC=$ccache$(echo "$dir"/usr/bin/x86_64-linux-gnu-gcc-[0-9][0-9])"
-	echo "PAHOLE=$dir/usr/bin/pahole"
+	[ ! -e "$dir/usr/bin/pahole" ] || echo "PAHOLE=$dir/usr/bin/pahole"
 }
