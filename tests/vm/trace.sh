@@ -197,6 +197,8 @@ print(sum("marker-end" in x.attrib for x in tree.parse(sys.argv[1]).iter()))' "$
 	expect_that "retransmissions say so" "$(captured 'sent by QP [^,]*, again') > 0"
 	# as Wireshark starts and ends it
 	mkfifo "$lib_tmp/fifo"
+	# its first bytes say that the capture has begun
+	rm "$lib_tmp/pcapng"
 	start a "$lib_tmp/extcap" "mount -t tracefs tracefs $tracing &&
 		exec cairn_capture --extcap-interface $DEV_A --capture --fifo $lib_tmp/fifo"
 	extcap=$started
