@@ -108,6 +108,22 @@ rounds() {
 	done
 }
 
+# A device does not send what is posted before it goes: a process can post more than
+# can be sent in seconds. Prints the milliseconds.
+backlog_ends() {
+	local log=$lib_tmp/backlog from
+
+	plug || return
+	start host "$log" "env CAIRN_B=cairn_u backlog"
+	wait_for 60 grep -q ready "$log" && kill -USR1 "$started" &&
+		wait_for 60 grep -q posted "$log" || { lib_show "$log"; return 1; }
+	from=${EPOCHREALTIME/./}
+	rdma link delete cairn_u || return
+	echo $(((${EPOCHREALTIME/./} - from) / 1000))
+	stop "$started"
+	tidy
+}
+
 # A CPU is unplugged under load and comes back at once. Another CPU may still have the
 # sides that were bound to it. Traffic goes on, and without loss no packet is sent again.
 cpu=/sys/devices/system/cpu/cpu1/online
@@ -129,6 +145,10 @@ start a "$lib_tmp/bystander" "verbs_verify -T 100000 -m 1024 -e -s 4000 -w 100"
 bystander=$started
 wait_for 30 grep -q running "$lib_tmp/bystander" || bail "no traffic"
 run_ok "$times times unplugged under load" rounds
+run_ok "a device goes with long send queues" backlog_ends
+took=$(output | tail -n 1)
+diag "$took ms"
+expect_that "... soon" "$took < 3000 * ${CAIRN_TIMEOUT_SCALE:-1}"
 kill -0 "$bystander" 2>/dev/null && alive=1 || alive=0
 lib_show "$lib_tmp/bystander" 3
 expect "traffic of others goes on" $alive 1

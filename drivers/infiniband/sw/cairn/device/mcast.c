@@ -35,8 +35,11 @@ static struct cairn_mcast_group *mcast_group(struct cairn_mcast *mcast,
 const struct cairn_mcast_members *
 cairn_mcast_find(struct cairn_mcast *mcast, const struct in6_addr *addr)
 {
-	struct cairn_mcast_group *group = mcast_group(mcast, addr);
+	struct cairn_mcast_group *group;
 
+	if (READ_ONCE(mcast->closed))
+		return NULL;
+	group = mcast_group(mcast, addr);
 	return group ? rcu_dereference(group->members) : NULL;
 }
 

@@ -97,6 +97,19 @@ int cairn_mcast_add(struct cairn_nic *nic, struct cairn_exec *exec,
 int cairn_mcast_del(struct cairn_nic *nic, const struct in6_addr *addr,
 		    struct cairn_exec *exec, bool *last);
 
+/* Deliver nothing to QPs, which stay members. The receive hooks may still use QPs for an
+ * RCU grace period.
+ */
+static inline void cairn_mcast_close(struct cairn_mcast *mcast)
+{
+	WRITE_ONCE(mcast->closed, true);
+}
+
+static inline void cairn_mcast_open(struct cairn_mcast *mcast)
+{
+	WRITE_ONCE(mcast->closed, false);
+}
+
 /* The members of group @addr, or NULL. RCU read section. */
 const struct cairn_mcast_members *
 cairn_mcast_find(struct cairn_mcast *mcast, const struct in6_addr *addr);

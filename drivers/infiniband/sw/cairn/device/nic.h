@@ -33,6 +33,7 @@ struct cairn_stats {
 /* Multicast groups (device/mcast.h), read under RCU. */
 struct cairn_mcast {
 	struct mutex lock;		/* for changes; RTNL is taken below it */
+	bool closed;			/* nothing is delivered */
 	struct hlist_head group[CAIRN_MCAST_BUCKETS];
 };
 

@@ -4,7 +4,7 @@
  * regions it will need, and a job faults them in. A file system decides how
  * long that takes, and unregistering the device waits for system calls. So a
  * caller stops waiting when its process is killed, and when the device leaves.
- * An ib_client is notified of that before ib_uverbs begins to wait.
+ * verbs/leave.c tells of that before ib_uverbs begins to wait.
  */
 #include <linux/completion.h>
 #include <linux/slab.h>
@@ -132,7 +132,7 @@ static int advise_wait(struct cairn_dev *dev, struct advise_work *advise)
 
 	spin_lock(&dev->advise_lock);
 	list_add(&advise->node, &dev->advises);
-	if (dev->leaving)
+	if (READ_ONCE(dev->leaving))
 		complete(&advise->done);
 	spin_unlock(&dev->advise_lock);
 	killed = wait_for_completion_killable(&advise->done);
@@ -142,48 +142,15 @@ static int advise_wait(struct cairn_dev *dev, struct advise_work *advise)
 	return advise_result(advise, killed);
 }
 
-/* Callbacks of the client: a device was registered, or will be unregistered. */
-static int advise_device_comes(struct ib_device *ibdev)
+/* A caller that takes the lock later sees dev->leaving. */
+void cairn_advise_leave(struct cairn_dev *dev)
 {
-	struct cairn_dev *dev = to_cairn_dev(ibdev);
-
-	if (ibdev->ops.driver_id != (enum rdma_driver_id)CAIRN_DRIVER_ID)
-		return -EOPNOTSUPP;
-	spin_lock(&dev->advise_lock);
-	dev->leaving = false;
-	spin_unlock(&dev->advise_lock);
-	return 0;
-}
-
-static void advise_device_leaves(struct ib_device *ibdev, void *data)
-{
-	struct cairn_dev *dev = to_cairn_dev(ibdev);
 	struct advise_work *advise;
 
 	spin_lock(&dev->advise_lock);
-	dev->leaving = true;
 	list_for_each_entry(advise, &dev->advises, node)
 		complete(&advise->done);
 	spin_unlock(&dev->advise_lock);
-}
-
-/* Clients are removed in the reverse order of their registration. ib_uverbs,
- * whose removal waits for system calls, was registered before this one.
- */
-static struct ib_client advise_client = {
-	.name = "cairn",
-	.add = advise_device_comes,
-	.remove = advise_device_leaves,
-};
-
-int cairn_advise_start(void)
-{
-	return ib_register_client(&advise_client);
-}
-
-void cairn_advise_stop(void)
-{
-	ib_unregister_client(&advise_client);
 }
 
 void cairn_advise_init(struct cairn_dev *dev)

@@ -8,8 +8,7 @@
 
 void cairn_advise_init(struct cairn_dev *dev);
 
-/* Module start and stop, while no device is registered. */
-int cairn_advise_start(void);
-void cairn_advise_stop(void);
+/* Callers stop waiting, now and while dev->leaving is set, which it is already. */
+void cairn_advise_leave(struct cairn_dev *dev);
 
 #endif

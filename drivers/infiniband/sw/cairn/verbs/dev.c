@@ -35,6 +35,7 @@
 #include "verbs/doorbell.h"
 #include "verbs/fault.h"
 #include "verbs/host_flush.h"
+#include "verbs/leave.h"
 #include "verbs/limits.h"
 #include "verbs/link.h"
 #include "verbs/ops.h"
@@ -413,6 +414,7 @@ static void dev_init(struct cairn_dev *dev, struct net_device *ndev)
 	cairn_shares_init(&dev->nic.shares);
 	cairn_peers_init(&dev->peers);
 	cairn_advise_init(dev);
+	mutex_init(&dev->retire_lock);
 	/* Random, so that packets of old connections do not reach new QPs when the
 	 * device is created again.
 	 */
@@ -544,14 +546,14 @@ int cairn_verbs_init(const struct cairn_verbs_net *net)
 	err = cairn_peers_start();
 	if (err)
 		goto err_odp;
-	err = cairn_advise_start();
+	err = cairn_leave_start();
 	if (err)
 		goto err_peers;
 	dev_remove_wq = alloc_workqueue("cairn_remove", WQ_UNBOUND, 0);
 	if (dev_remove_wq)
 		return 0;
 	err = -ENOMEM;
-	cairn_advise_stop();
+	cairn_leave_stop();
 err_peers:
 	cairn_peers_stop();
 err_odp:
@@ -579,7 +581,7 @@ bool cairn_dev_may_administer(const struct cairn_dev *dev)
 void cairn_verbs_exit(void)
 {
 	destroy_workqueue(dev_remove_wq);
-	cairn_advise_stop();
+	cairn_leave_stop();
 	cairn_peers_stop();
 	cairn_odp_jobs_stop();
 	cairn_dereg_async_stop();

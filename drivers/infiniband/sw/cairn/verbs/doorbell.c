@@ -54,7 +54,7 @@ static void doorbell_publish(struct cairn_qp *qp, enum cairn_side_id side)
 			 xa_tag_pointer(qp, side), GFP_KERNEL);
 }
 
-int cairn_doorbells_add(struct cairn_qp *qp)
+int cairn_doorbells_reserve(struct cairn_qp *qp)
 {
 	int err;
 
@@ -64,13 +64,17 @@ int cairn_doorbells_add(struct cairn_qp *qp)
 	if (err)
 		return err;
 	err = doorbell_reserve(qp, CAIRN_RESP);
-	if (err) {
+	if (err)
 		doorbell_remove(qp, CAIRN_REQ);
-		return err;
-	}
+	return err;
+}
+
+void cairn_doorbells_publish(struct cairn_qp *qp)
+{
+	if (!qp->uctx)
+		return;
 	doorbell_publish(qp, CAIRN_REQ);
 	doorbell_publish(qp, CAIRN_RESP);
-	return 0;
 }
 
 void cairn_doorbells_remove(struct cairn_qp *qp)

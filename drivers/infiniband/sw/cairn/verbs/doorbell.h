@@ -7,13 +7,16 @@
 #include "verbs/verbs.h"
 
 /**
- * cairn_doorbells_add() - allow the owner of a QP to ring its doorbells
- * @qp: ready for cairn_exec_kick(); nothing happens for a kernel QP
+ * cairn_doorbells_reserve() - prepare the doorbells of a QP
+ * @qp: nothing happens for a kernel QP
  *
  * Context: process.
- * Return: 0, or -ENOMEM with no doorbell reachable.
+ * Return: 0, or -ENOMEM. No doorbell is reachable yet.
  */
-int cairn_doorbells_add(struct cairn_qp *qp);
+int cairn_doorbells_reserve(struct cairn_qp *qp);
+
+/* Allow the owner of a QP to ring. The QP is ready for cairn_exec_kick(). */
+void cairn_doorbells_publish(struct cairn_qp *qp);
 
 /* Make the doorbells unreachable. Calls in progress end within an RCU grace period. */
 void cairn_doorbells_remove(struct cairn_qp *qp);

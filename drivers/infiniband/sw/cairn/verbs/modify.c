@@ -273,6 +273,8 @@ static int modify_check_transition(struct cairn_qp *qp,
 {
 	lockdep_assert_held(&qp->exec.side[CAIRN_REQ].lock);
 	lockdep_assert_held(&qp->exec.side[CAIRN_RESP].lock);
+	if (qp->retired)
+		return -EIO;
 	change->cur = qp->qpc.state;
 	change->next = change->mask & IB_QP_STATE ? change->attr->qp_state :
 						    change->cur;
@@ -629,7 +631,8 @@ static int modify_read_rate(struct modify_change *change,
  * Return: 0; -EOPNOTSUPP: alternate path; -EINVAL: value, tail, transition, or more
  * outstanding requests than fit; -EBUSY: requests are posted faster than they are
  * copied, more than CAIRN_MAX_MOVED requests have started, or the CQ has no room for
- * the requests that end with SQE; -EFAULT or -ENOMEM. On error nothing has changed.
+ * the requests that end with SQE; -EIO: the device leaves; -EFAULT or -ENOMEM. On error
+ * nothing has changed.
  */
 static int modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 		     struct ib_udata *udata)

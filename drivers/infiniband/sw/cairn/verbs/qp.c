@@ -3,8 +3,10 @@
  * Creation, destruction and events of QPs. verbs/modify.c changes their state.
  *
  * The data path finds a QP under RCU, by its number (nic.qp_table) or, for doorbells, by
- * the id of one of its queues. Creation publishes both last. Destruction removes both
- * first, waits for a grace period and then stops the runs that are left.
+ * the id of one of its queues. Creation publishes both last. To retire a QP is to remove
+ * both, and to reset it. Destruction retires it, waits for a grace period and then stops
+ * the runs that are left. When the device leaves, all user QPs are retired together, with
+ * one grace period.
  */
 #include <linux/log2.h>
 #include <linux/slab.h>
@@ -385,6 +387,26 @@ static void qp_init(struct cairn_qp *qp, struct ib_qp_init_attr *init,
 	refcount_set(&qp->readers, 1);
 }
 
+/* The last step of creation. Return: 0, or -EIO: the device leaves. */
+static int qp_publish(struct cairn_qp *qp)
+{
+	struct cairn_dev *dev = to_cairn_dev(qp->ibqp.device);
+	u32 qpn = qp->ibqp.qp_num;
+	int err = 0;
+
+	mutex_lock(&dev->retire_lock);
+	if (qp->is_user && READ_ONCE(dev->leaving)) {
+		err = -EIO;
+	} else {
+		cairn_doorbells_publish(qp);
+		/* Cannot fail, as the slot is reserved. */
+		xa_store(&dev->nic.qps, qpn, &qp->exec, GFP_KERNEL);
+		cairn_table_set(&dev->nic.qp_table, qpn, &qp->exec);
+	}
+	mutex_unlock(&dev->retire_lock);
+	return err;
+}
+
 /**
  * qp_create() - ib_device_ops.create_qp
  * @ibqp: zeroed, except for the members that ib_core has set
@@ -393,7 +415,7 @@ static void qp_init(struct cairn_qp *qp, struct ib_qp_init_attr *init,
  *
  * Context: process.
  * Return: 0; -EOPNOTSUPP: type or flags; -EINVAL: limits or reply size; -EBUSY: a second
- * GSI QP; -EDQUOT: the share of the user; -ENOMEM or -EFAULT.
+ * GSI QP; -EDQUOT: the share of the user; -EIO: the device leaves; -ENOMEM or -EFAULT.
  */
 static int qp_create(struct ib_qp *ibqp, struct ib_qp_init_attr *init,
 		     struct ib_udata *udata)
@@ -431,14 +453,16 @@ static int qp_create(struct ib_qp *ibqp, struct ib_qp_init_attr *init,
 	err = udata ? qp_reply(qp, &resp, udata) : 0;
 	if (err)
 		goto err_lane;
-	err = cairn_doorbells_add(qp);
+	err = cairn_doorbells_reserve(qp);
 	if (err)
 		goto err_lane;
-	/* Cannot fail, as the slot is reserved. */
-	xa_store(&dev->nic.qps, qpn, &qp->exec, GFP_KERNEL);
-	cairn_table_set(&dev->nic.qp_table, qpn, &qp->exec);
+	err = qp_publish(qp);
+	if (err)
+		goto err_doorbells;
 	return 0;
 
+err_doorbells:
+	cairn_doorbells_remove(qp);
 err_lane:
 	cairn_exec_stop(&qp->exec);
 err_qpn:
@@ -456,7 +480,56 @@ static void qp_silence(struct cairn_qp *qp)
 	cairn_exec_lock(&qp->exec);
 	cairn_qpc_reset(&qp->qpc, qp->sq.index);
 	cairn_qpc_set_state(&qp->qpc, CAIRN_QP_RESET);
+	qp->retired = true;
 	cairn_exec_unlock(&qp->exec);
+}
+
+/* Before a grace period. The number stays reserved. */
+static void qp_retire(struct cairn_qp *qp)
+{
+	struct cairn_dev *dev = to_cairn_dev(qp->ibqp.device);
+
+	lockdep_assert_held(&dev->retire_lock);
+	cairn_table_set(&dev->nic.qp_table, qp->ibqp.qp_num, NULL);
+	xa_store(&dev->nic.qps, qp->ibqp.qp_num, NULL, GFP_KERNEL);
+	cairn_doorbells_remove(qp);
+	qp_silence(qp);
+	cairn_cq_waits_cancel(qp);
+}
+
+void cairn_qps_retire(struct cairn_dev *dev)
+{
+	struct cairn_exec *exec;
+	unsigned long number;
+
+	mutex_lock(&dev->retire_lock);
+	xa_for_each(&dev->nic.qps, number, exec) {
+		if (!exec->kernel)
+			qp_retire(container_of(exec, struct cairn_qp, exec));
+		cond_resched();
+	}
+	/* Under the lock: qp_destroy() of a retired QP begins after it. */
+	synchronize_rcu_expedited();
+	mutex_unlock(&dev->retire_lock);
+}
+
+/* Retire a QP, unless that was done with the others, and wait for the grace period. */
+static void qp_end_lookups(struct cairn_qp *qp)
+{
+	struct cairn_dev *dev = to_cairn_dev(qp->ibqp.device);
+	bool retired;
+
+	mutex_lock(&dev->retire_lock);
+	retired = qp->retired;
+	if (!retired)
+		qp_retire(qp);
+	mutex_unlock(&dev->retire_lock);
+	/* Expedited: applications destroy thousands of QPs one after another, and
+	 * ordinary grace periods would take minutes.
+	 */
+	if (!retired)
+		synchronize_rcu_expedited();
+	qp_release_number(dev, qp->ibqp.qp_num);
 }
 
 /**
@@ -479,14 +552,7 @@ static int qp_destroy(struct ib_qp *ibqp, struct ib_udata *udata)
 
 	qp_end_reads(qp);
 	cairn_exec_settle(&qp->exec);
-	qp_release_number(dev, ibqp->qp_num);
-	cairn_doorbells_remove(qp);
-	qp_silence(qp);
-	cairn_cq_waits_cancel(qp);
-	/* Expedited: applications destroy thousands of QPs one after another, and
-	 * ordinary grace periods would take minutes.
-	 */
-	synchronize_rcu_expedited();
+	qp_end_lookups(qp);
 	cairn_exec_stop(&qp->exec);
 	cairn_invals_cancel(qp);
 	cairn_odp_waits_cancel(qp);

@@ -5,6 +5,17 @@
 
 #include "verbs/verbs.h"
 
+/**
+ * cairn_qps_retire() - stop all user QPs of a device that leaves
+ * @dev: dev->leaving is set, so that no further user QP is created
+ *
+ * To send their queues may take minutes, and so may a grace period for each. The ones
+ * that are retired here are destroyed without either.
+ *
+ * Context: process.
+ */
+void cairn_qps_retire(struct cairn_dev *dev);
+
 /* Report @event; the handler runs later, in process context. Any context. */
 void cairn_qp_async(struct cairn_qp *qp, enum cairn_async event);
 

@@ -70,9 +70,10 @@ struct cairn_dev {
 	netdevice_tracker ndev_tracker;
 	struct work_struct remove;	/* unregisters the device */
 	struct cairn_peers peers;
-	spinlock_t advise_lock;		/* protects the next two; process context */
+	spinlock_t advise_lock;		/* protects the list; process context */
 	struct list_head advises;	/* advice with a waiting caller (mem/advise.c) */
-	bool leaving;			/* the device is being unregistered */
+	bool leaving;			/* verbs/leave.c; set before locks are taken */
+	struct mutex retire_lock;	/* publishing and retiring QPs (verbs/qp.c) */
 };
 
 /* Bytes that ib_core allocates for a PD of a process, about. It charges them to no
@@ -301,6 +302,7 @@ struct cairn_qp {
 	struct cairn_ucontext *uctx;
 	bool cc;			/* congestion control is enabled */
 	bool is_user;
+	bool retired;			/* under the side locks; never cleared */
 	refcount_t readers;		/* readers by netlink, and 1 until destroyed */
 };
 
