@@ -391,7 +391,6 @@ static void faults_event(const char *name, u32 qpn, enum ibv_event_type type)
 	ktap_ok(vt_async(&dev_b, type, LONG));
 }
 
-/* The event only: the connection goes on. */
 static const struct faults_event {
 	const char *name;
 	bool of_qp;
@@ -412,6 +411,7 @@ static const struct faults_event {
 	{ "cq-error", true, IBV_EVENT_CQ_ERR },
 };
 
+/* The event only: the connection goes on. */
 static void events_are_raised(void)
 {
 	faults_begin();

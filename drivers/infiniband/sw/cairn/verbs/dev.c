@@ -250,6 +250,7 @@ static const struct ib_device_ops *const dev_op_sets[] = {
 	&cairn_advise_ops,
 	&cairn_ah_ops,
 	&cairn_cq_ops,
+	&cairn_leave_ops,
 	&cairn_link_ops,
 	&cairn_mcast_ops,
 	&cairn_moderate_ops,

@@ -11,17 +11,30 @@
 #include "device/mcast.h"
 #include "mem/advise.h"
 #include "verbs/leave.h"
+#include "verbs/ops.h"
 #include "verbs/qp.h"
 
-static int leave_device_comes(struct ib_device *ibdev)
+/* ib_device_ops.enable_driver: the device comes, perhaps after it has left another
+ * namespace. No client knows it yet, so no process finds it as it was when it left.
+ */
+static int leave_enable_driver(struct ib_device *ibdev)
 {
 	struct cairn_dev *dev = to_cairn_dev(ibdev);
 
-	if (ibdev->ops.driver_id != (enum rdma_driver_id)CAIRN_DRIVER_ID)
-		return -EOPNOTSUPP;
 	cairn_mcast_open(&dev->nic.mcast);
 	WRITE_ONCE(dev->leaving, false);
 	return 0;
+}
+
+const struct ib_device_ops cairn_leave_ops = {
+	.enable_driver = leave_enable_driver,
+};
+
+/* Devices of other drivers are not removed here. */
+static int leave_device_comes(struct ib_device *ibdev)
+{
+	return ibdev->ops.driver_id == (enum rdma_driver_id)CAIRN_DRIVER_ID ?
+		       0 : -EOPNOTSUPP;
 }
 
 static void leave_device_leaves(struct ib_device *ibdev, void *data)

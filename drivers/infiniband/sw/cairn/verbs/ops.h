@@ -7,6 +7,7 @@
 
 extern const struct ib_device_ops cairn_ah_ops;
 extern const struct ib_device_ops cairn_cq_ops;
+extern const struct ib_device_ops cairn_leave_ops;
 extern const struct ib_device_ops cairn_link_ops;
 extern const struct ib_device_ops cairn_mcast_ops;
 extern const struct ib_device_ops cairn_moderate_ops;

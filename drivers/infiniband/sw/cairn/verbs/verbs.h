@@ -302,7 +302,7 @@ struct cairn_qp {
 	struct cairn_ucontext *uctx;
 	bool cc;			/* congestion control is enabled */
 	bool is_user;
-	bool retired;			/* under the side locks; never cleared */
+	bool retired;			/* set under retire_lock and the side locks */
 	refcount_t readers;		/* readers by netlink, and 1 until destroyed */
 };
 
