@@ -37,11 +37,10 @@ done
 
 # hop NAME b|c PORT [OPTION]...: ready when this returns, its pid in $NAME
 hop() {
-	local name=$1 log=$lib_tmp/$1.log
+	local name=$1
 
-	rm -f "$log" "$lib_tmp/$name"
-	start "$2" "$log" "cairn_chain serve -m $lib_tmp/$name -s 8M -p $3 ${*:4}"
-	wait_for 30 grep -q listening "$log" || lib_show "$log"
+	rm -f "$lib_tmp/$name"
+	start_server "$2" "$lib_tmp/$name.log" "cairn_chain serve -m $lib_tmp/$name -s 8M -p $3 ${*:4}"
 	printf -v "$name" %s "$started"
 }
 
@@ -156,9 +155,7 @@ chain
 begin 8000
 in_c rdma link delete cairn_c
 ends "a device goes: the writer gets an error" 1
-rc=0
-lib_wait $((60 * ${CAIRN_TIMEOUT_SCALE:-1})) "$third" || rc=$?
-expect "... and its hop ends" $rc 1
+expect_exit "... and its hop ends" 60 "$third" 1
 expect "... and says why" "$(grep -c 'the device: No such device' "$lib_tmp/third.log")" 1
 verify "... the first hop has what was reported" first "$acked"
 unchain

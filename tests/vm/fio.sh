@@ -20,13 +20,7 @@ jobs=$(realpath "$(dirname "$0")/../../userspace/fio")
 cd "$lib_tmp" || bail "no directory"
 
 # target LOG [OPTION]...: a target for one job; ready when this returns
-target() {
-	local log=$1
-
-	shift
-	start b "$log" "cairn_persist -d $DEV_B $*"
-	wait_for 30 grep -q listening "$log" || lib_show "$log"
-}
+target() { start_server b "$1" "cairn_persist -d $DEV_B ${*:2}"; }
 
 # job NAME [SED]: the job file, with less memory
 job() {

@@ -309,6 +309,20 @@ start() {
 	lib_groups+=("$started")
 }
 
+# start_server a|b LOG 'COMMAND LINE': the same, of a command that says "listening"
+start_server() {
+	start "$@"
+	wait_for 60 grep -q listening "$2" || lib_show "$2"
+}
+
+# expect_exit NAME SECONDS PID STATUS: a started command ends by itself
+expect_exit() {
+	local rc=0
+
+	lib_wait $(($2 * ${CAIRN_TIMEOUT_SCALE:-1})) "$3" || rc=$?
+	expect "$1" $rc "$4"
+}
+
 # stop PID: kill a started command and all that it started
 stop() {
 	kill -TERM -- "-$1" 2>/dev/null

@@ -291,9 +291,8 @@ for m in x y z; do
 done
 cairn_log wipe -m /dev/dax0.0 -s $size
 for i in 0 1 2; do
-	start "${target_at[$i]}" "$lib_tmp/serve.$i" "cairn_log serve -m ${memory[$i]} -s $size -p $((7491 + i))"
+	start_server "${target_at[$i]}" "$lib_tmp/serve.$i" "cairn_log serve -m ${memory[$i]} -s $size -p $((7491 + i))"
 	server[i]=$started
-	wait_for 30 grep -q listening "$lib_tmp/serve.$i" || lib_show "$lib_tmp/serve.$i"
 done
 point "three members of etcd" etcd_is_whole
 run_ok "a log with a quorum of two" in_a cairn_log append "${targets[@]}" -c -q 2 -n 1

@@ -51,10 +51,8 @@ stranger() {
 }
 
 in_a ip addr add "$IP_STRANGER/24" dev "$IF_A"
-start b "$lib_tmp/serve" "cairn_log serve -m $log -s $size"
-start b "$lib_tmp/chain" "cairn_chain serve -m $hop -s 8M -p 7481"
-wait_for 30 grep -q listening "$lib_tmp/serve" || lib_show "$lib_tmp/serve"
-wait_for 30 grep -q listening "$lib_tmp/chain" || lib_show "$lib_tmp/chain"
+start_server b "$lib_tmp/serve" "cairn_log serve -m $log -s $size"
+start_server b "$lib_tmp/chain" "cairn_chain serve -m $hop -s 8M -p 7481"
 
 as $IP_STRANGER
 run_ok "without IPsec a stranger writes" append -c -n 5

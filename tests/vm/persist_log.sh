@@ -17,13 +17,7 @@ acked=$lib_tmp/acked
 
 # serve LOG MEMORY [OPTION]...: in b; ready when this returns
 serve() {
-	local log=$1 memory=$2
-
-	shift 2
-	# remove the line of an earlier server that it listens
-	rm -f "$log"
-	start b "$log" "cairn_log serve -m $memory -s $size $*"
-	wait_for 30 grep -q listening "$log" || lib_show "$log"
+	start_server b "$1" "cairn_log serve -m $2 -s $size ${*:3}"
 }
 
 append() { run_ok "$1" in_a cairn_log append -a "$IP_B" -c -o "$acked" "${@:2}"; }
@@ -96,9 +90,7 @@ start a "$lib_tmp/w5" "cairn_log append -c -a $IP_B -n 1000000 -o $lib_tmp/acked
 writer=$started
 wait_for 60 test -s "$lib_tmp/acked2"
 kill -KILL -- "-$server"
-rc=0
-lib_wait $((100 * ${CAIRN_TIMEOUT_SCALE:-1})) "$writer" || rc=$?
-expect "the writer gets an error" $rc 1
+expect_exit "the writer gets an error" 100 "$writer" 1
 verify "reported records are there" "$lib_tmp/file2" $(($(cat "$lib_tmp/acked2")))
 
 # a target is replaced
@@ -131,9 +123,7 @@ start a "$lib_tmp/w7" "cairn_log append ${both[*]} -q 1 -n 5000 -l 100"
 writer=$started
 wait_for 60 grep -qv ' 43$' "$acked"
 kill -KILL -- "-$second"
-rc=0
-lib_wait $((100 * ${CAIRN_TIMEOUT_SCALE:-1})) "$writer" || rc=$?
-expect "with -q 1 the writer goes on without a target" $rc 0
+expect_exit "with -q 1 the writer goes on without a target" 100 "$writer" 0
 expect "it names the target" "$(grep -c '7474: lost' "$lib_tmp/w7")" 1
 verify "reported records are at the first" "$one" 5043
 run_fail "the second is behind" cairn_log verify -m "$two" -k 5043
@@ -170,9 +160,7 @@ run_fail "a second writer is refused" in_a cairn_log append "${target[@]}" -n 1
 expect "a second writer: it says why" "$(output | grep -c 'has another writer')" 1
 run_ok "with -t it takes over" in_a cairn_log append "${target[@]}" -t -n 10 -o "$acked"
 kill -CONT -- "-$writer"
-rc=0
-lib_wait $((100 * ${CAIRN_TIMEOUT_SCALE:-1})) "$writer" || rc=$?
-expect "the first one can not write any more" $rc 1
+expect_exit "the first one can not write any more" 100 "$writer" 1
 verify "the records of both are there" "$one" $(($(cat "$acked")))
 expect_that "those of the second are the last" "$(cat "$acked") >= $(cat "$lib_tmp/acked8") + 10"
 
@@ -253,8 +241,7 @@ end.sendall(gid + struct.pack('=4I2Q2IQ2I', 17, 0x1000, 1, 0, 4096, 63, 0, 0, 0,
 end.sendall(b'\0')
 end.recv(1)
 END
-start b "$lib_tmp/card" "exec /usr/bin/python3 $lib_tmp/card.py $IP_B"
-wait_for 30 grep -q listening "$lib_tmp/card" || lib_show "$lib_tmp/card"
+start_server b "$lib_tmp/card" "exec /usr/bin/python3 $lib_tmp/card.py $IP_B"
 run_fail "a target without room is refused" in_a cairn_persist -d "$DEV_A" -s 64 -n 4 "$IP_B"
 expect "and why" "$(output | grep -c 'the other end: Protocol error')" 1
 stop "$started"

@@ -28,12 +28,8 @@ memory=(/dev/dax0.0 "$lib_tmp/second" "$lib_tmp/third")
 
 # serve NUMBER: the target, ready when this returns; its process is in $server[NUMBER]
 serve() {
-	local log=$lib_tmp/serve$1
-
-	rm -f "$log"
-	start b "$log" "cairn_log serve -m ${memory[$1]} -s 32M -p $((7481 + $1))"
+	start_server b "$lib_tmp/serve$1" "cairn_log serve -m ${memory[$1]} -s 32M -p $((7481 + $1))"
 	server[$1]=$started
-	wait_for 30 grep -q listening "$log" || lib_show "$log"
 }
 
 kill_hard() {
@@ -120,9 +116,7 @@ segment=$(sql 'SELECT pg_walfile_name(pg_current_wal_lsn())')
 gives 200 "while the old standby runs nothing is restored" "$segment"
 expect "it says why" "$(output | grep -c 'has another writer (-t takes over)')" 1
 gives 0 "with -t it is" -t "$segment"
-rc=0
-lib_wait $((60 * ${CAIRN_TIMEOUT_SCALE:-1})) "$receiver" || rc=$?
-expect "the standby is cut off" $rc 3
+expect_exit "the standby is cut off" 60 "$receiver" 3
 expect "it says so" "$(grep -c 'another writer has taken over' "$lib_tmp/receive2")" 1
 now=$(reported)
 sleep 1

@@ -66,11 +66,8 @@ drained() {
 
 tar -C "$lib_tmp" -xf "$PROGS/pgdata.tar"
 cairn_log wipe -m /dev/dax0.0 -s 4M
-start b "$lib_tmp/serve1" "cairn_log serve -m /dev/dax0.0 -s 4M -p 7481"
-start b "$lib_tmp/serve2" "cairn_log serve -m $lib_tmp/second -s 4M -p 7482"
-for i in 1 2; do
-	wait_for 30 grep -q listening "$lib_tmp/serve$i" || lib_show "$lib_tmp/serve$i"
-done
+start_server b "$lib_tmp/serve1" "cairn_log serve -m /dev/dax0.0 -s 4M -p 7481"
+start_server b "$lib_tmp/serve2" "cairn_log serve -m $lib_tmp/second -s 4M -p 7482"
 primary "$lib_tmp/data"
 receive "$lib_tmp/receive1" -c -q 1
 run_ok "a base backup" in_a "${user[@]}" "$bin/pg_basebackup" -D "$lib_tmp/base" -X none -c fast --no-sync
