@@ -1132,20 +1132,20 @@ static struct ibv_context *fake_open_at(struct verbs_device *device, int fd)
 
 struct ibv_context *fake_open(void)
 {
-	static struct verbs_device device;
+	static struct cairn_device device;
 
 	if (!fake.memory)
 		fake_reset();
-	return fake_open_at(&device, fake.fd);
+	return fake_open_at(&device.vdev, fake.fd);
 }
 
 struct ibv_context *fake_open_second(void)
 {
-	static struct verbs_device device;
+	static struct cairn_device device;
 
 	fake.second_fd = dup(fake.fd);
 	assert(fake.second_fd > 0);
-	return fake_open_at(&device, fake.second_fd);
+	return fake_open_at(&device.vdev, fake.second_fd);
 }
 
 void fake_close(struct ibv_context *ctx)

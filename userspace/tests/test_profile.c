@@ -125,6 +125,26 @@ static void numbers_of_objects(void)
 	close_qp();
 }
 
+/* A process may open two devices, and each has the limits of its own profile. */
+static void devices_have_profiles_of_their_own(void)
+{
+	struct ibv_context *second;
+	struct ibv_pd *more;
+
+	open_with("max_pd 1\nmax_cqe 32\n");
+	use_profile("max_pd 1\nmax_cqe 64\n");
+	second = fake_open_second();
+	forget_profile();
+	ktap_ok(!fake.ops.create_cq(ctx, 33, NULL, 0) && errno == EINVAL);
+	more = fake.ops.alloc_pd(second);
+	ktap_ok(more);
+	ktap_ok(!fake.ops.alloc_pd(second) && errno == ENOMEM);
+	ktap_eq(fake.ops.dealloc_pd(more), 0);
+	ktap_ok(!fake.ops.alloc_pd(ctx) && errno == ENOMEM);
+	fake_close(second);
+	close_qp();
+}
+
 static void atomics(void)
 {
 	struct ibv_send_wr write = { .wr_id = 1, .opcode = IBV_WR_SEND }, *bad = NULL;
@@ -215,28 +235,28 @@ static void profiles_of_nics(void)
 	static const char *const names[] = {
 		"connectx3", "connectx5", "e810", "fastlinq", "pvrdma", "small",
 	};
+	struct cairn_profile profile;
 	char path[512];
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		snprintf(path, sizeof(path), "%s/%s", CAIRN_TESTS_PROFILES, names[i]);
-		setenv("CAIRN_PROFILE", path, 1);
-		if (!ktap_eq(cairn_profile_begin(), 0))
+		if (!ktap_eq(cairn_profile_file_load(&profile, path), 0))
 			printf("# %s\n", path);
 	}
-	unsetenv("CAIRN_PROFILE");
 }
 
 static void unset_has_no_limits(void)
 {
-	ktap_eq(cairn_profile_begin(), ENOENT);
 	open_qp();
+	ktap_ok(!to_cctx(ctx)->profile);
 	ktap_ok(fake.ops.post_send == cairn_post_send);
 	ktap_ok(fake.ops.create_cq == cairn_create_cq);
 	close_qp();
 }
 
 static const struct ktap_test tests[] = {
-	KTAP(sizes_of_queues), KTAP(transports), KTAP(numbers_of_objects), KTAP(atomics),
+	KTAP(sizes_of_queues), KTAP(transports), KTAP(numbers_of_objects),
+	KTAP(devices_have_profiles_of_their_own), KTAP(atomics),
 	KTAP(attributes_of_queue_pairs), KTAP(regions), KTAP(wrong_profiles),
 	KTAP(profiles_of_nics), KTAP(unset_has_no_limits),
 };

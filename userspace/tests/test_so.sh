@@ -90,8 +90,8 @@ workbench() {
 	knows inject.c "$tests/test_inject.c" "$source/../tests/vm/src/wire_faults.c" || bad=1
 	knows check_report.c "$man/cairn_check.1" || bad=1
 	knows check_report.c "$tests/test_check.c" || bad=1
-	knows profile.c "$man/cairn_profile.7" || bad=1
-	knows profile.c "$tests/test_profile.c" || bad=1
+	knows profile_file.c "$man/cairn_profile.7" || bad=1
+	knows profile_file.c "$tests/test_profile.c" || bad=1
 	return $bad
 }
 

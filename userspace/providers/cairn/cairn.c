@@ -56,6 +56,7 @@ static void cairn_free_context(struct ibv_context *ibctx)
 	pthread_mutex_destroy(&ctx->resize_lock);
 	pthread_mutex_destroy(&ctx->qinfo_lock);
 	verbs_uninit_context(&ctx->vctx);
+	free(ctx->profile);
 	free(ctx);
 }
 
@@ -145,7 +146,7 @@ static struct verbs_context *cairn_alloc_context(struct ibv_device *ibdev,
 	struct verbs_context_ops ops = cairn_ctx_ops;
 	union verbs_cmd_buf cmd = {};
 	struct cairn_context *ctx;
-	int err, profile;
+	int err;
 
 	(void)private_data;
 	ctx = _verbs_init_and_alloc_context(ibdev, cmd_fd, sizeof(*ctx), offset,
@@ -162,19 +163,18 @@ static struct verbs_context *cairn_alloc_context(struct ibv_device *ibdev,
 	err = cairn_accept_context(ctx, &resp.drv);
 	if (err)
 		goto err_uninit;
-	err = cairn_profile_begin();
-	profile = err;
-	if (err && err != ENOENT)
+	err = cairn_profile_begin(&ctx->profile);
+	if (err)
 		goto err_uninit;
 	err = cairn_fault_begin();
 	if (err && err != ENOENT)
-		goto err_uninit;
+		goto err_profile;
 	ctx->inline_threshold = cairn_inline_env();
 	ctx->keys = cairn_keys_create();
 	pthread_mutex_init(&ctx->qinfo_lock, NULL);
 	pthread_mutex_init(&ctx->resize_lock, NULL);
-	if (!profile)
-		cairn_profile_overlay(&ops);
+	if (ctx->profile)
+		cairn_profile_overlay(ctx->profile, &ops);
 	ctx->faulty = !err;
 	if (!err)
 		cairn_fault_overlay(&ops);
@@ -183,6 +183,8 @@ static struct verbs_context *cairn_alloc_context(struct ibv_device *ibdev,
 	verbs_set_ops(&ctx->vctx, &ops);
 	return &ctx->vctx;
 
+err_profile:
+	free(ctx->profile);
 err_uninit:
 	verbs_uninit_context(&ctx->vctx);
 	free(ctx);

@@ -7,6 +7,7 @@
 
 #include <rdma/cairn-abi.h>
 
+#include "profile_file.h"
 #include "verbs_private.h"
 
 struct cairn_keys;
@@ -15,12 +16,14 @@ struct cairn_shared_page;
 
 struct cairn_device {
 	struct verbs_device vdev;
+	int profile_count[CAIRN_PROFILE_OBJECTS];	/* see profile.c */
 };
 
 struct cairn_context {
 	struct verbs_context vctx;	/* must be first */
 	pid_t pid;			/* process that made the list qinfo */
 	bool faulty;			/* fault.h */
+	struct cairn_profile *profile;	/* profile.h; NULL: none */
 	size_t page_size;
 	uint32_t max_inline;		/* bytes in one WQE */
 	uint32_t max_sge;

@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * CAIRN_PROFILE: the device has the limits of another NIC for this process, see
- * cairn_profile(7). Contexts that are opened without it have the plain operations.
+ * A profile: the device has the limits of another NIC, see cairn_profile(7). Contexts that are
+ * opened without one have the plain operations.
  */
 #ifndef CAIRN_PROFILE_H
 #define CAIRN_PROFILE_H
 
-#include "cairn.h"
+#include "verbs_private.h"
 
-/*
- * Reads the profile that the variable names. Contexts that are open keep their operations,
- * and have the limits of this profile from now on.
- * Return: 0, ENOENT if the variable is not set, or, after a message on stderr, EINVAL if the
- * file is wrong or the errno with which it could not be read.
+struct cairn_profile;
+
+/* Reads the profile of a context that is being opened. *@profile: freed by free(), unchanged
+ * if there is none. Return: 0, or an errno after a message on standard error.
  */
-int cairn_profile_begin(void);
+int cairn_profile_begin(struct cairn_profile **profile);
 /* Puts the limits before the operations. */
-void cairn_profile_overlay(struct verbs_context_ops *ops);
+void cairn_profile_overlay(const struct cairn_profile *profile, struct verbs_context_ops *ops);
 
 #endif /* CAIRN_PROFILE_H */
