@@ -263,4 +263,5 @@ class Program(unittest.TestCase):
         self.assertIn('none0 is not an RDMA device', status)
 
 
-ktap.main(sys.modules[__name__])
+if __name__ == '__main__':
+    ktap.main(sys.modules[__name__])

@@ -7,6 +7,7 @@ import importlib.util
 import io
 import os
 import pathlib
+import struct
 import sys
 import tempfile
 import unittest
@@ -14,6 +15,7 @@ import unittest.mock
 import xml.etree.ElementTree
 
 import ktap
+import test_capture
 
 TOOL = pathlib.Path(__file__).resolve().parent.parent / 'tools' / 'cairn_explain'
 sys.dont_write_bytecode = True
@@ -83,6 +85,189 @@ def run(*arguments):
         except SystemExit as end:
             status = end.code
     return status, out.getvalue(), messages.getvalue()
+
+
+OPCODES = {'SEND': 0x04, 'FIRST': 0x00, 'MIDDLE': 0x01, 'LAST': 0x02, 'ACK': 0x11,
+           'READ_REQ': 0x0c, 'READ_RESP': 0x10}
+
+
+class Captured:
+    """A file of cairn_capture: the packets of ends in a trace, which the comments come from."""
+
+    def __init__(self, trace, *ends, damaged=()):
+        self.data = b''
+        for end in ends or (A,):
+            made = test_capture.capture.Story(end[0], 0)
+            made.tell(trace.events())
+            made.owners[end[1]] = f'process 7 (prog{end[1]})'
+            self.data += test_capture.capture.capture_head(f'eth{end[0]}')
+            for packet in self.packets(trace, end, damaged):
+                made.comment(packet, None)
+                self.data += test_capture.capture.capture_write(packet)
+
+    @staticmethod
+    def packets(trace, end, damaged):
+        for event in trace.events():
+            if event.end != end or event.name not in ('send', 'received'):
+                continue
+            sent = event.name == 'send'
+            to = end if sent == (end == B) else B
+            opcodes = [OPCODES[event.words[1]]]
+            if event.values.get('packets', 1) > 1:
+                opcodes = [0, *[1] * (event.values['packets'] - 2), 2]
+            for step, opcode in enumerate(opcodes):
+                psn = (event.values['psn'] + step) % explain.PSNS
+                data = struct.pack('>I', event.values['syndrome'] << 24)
+                frame = test_capture.frame(test_capture.bodies((opcode, to[1], psn, data)))
+                when = round(event.time * 1e3)
+                (packet,) = test_capture.capture.capture_packets(frame, when, sent)
+                packet.good = psn not in damaged
+                yield packet
+
+    def file(self, path):
+        pathlib.Path(path).write_bytes(self.data)
+        return str(path)
+
+    def connection(self, left=None):
+        made = explain.Capture(self.data)
+        left = left or min(made.names)
+        return explain.Connection(made.events, left, explain.explain_peers(made.events).get(left),
+                                  made)
+
+    def told(self):
+        """Rows without their times."""
+        return [(row.left, row.wire, row.right) for row in self.connection().rows]
+
+
+class Captures(unittest.TestCase):
+    def test_it_is_told_as_the_trace_is(self):
+        trace = Trace()
+        trace.exchange(5)
+        trace.exchange(6, wr_id=2)
+        made = Captured(trace).connection()
+        events = [event for event in trace.events() if event.end == A]
+        other = explain.Connection(events, A, None)
+        for ours, theirs in zip(made.rows, other.rows):
+            self.assertAlmostEqual(ours.time - made.rows[0].time, theirs.time - other.rows[0].time,
+                                   delta=1)
+            self.assertEqual((ours.left, ours.wire, ours.right, ours.from_left),
+                             (theirs.left, theirs.wire, theirs.right, theirs.from_left))
+        self.assertEqual((len(made.rows), made.sums), (len(other.rows), other.sums))
+        self.assertEqual(made.names, ['QP 17 (eth3), process 7 (prog17)',
+                                      'QP 18 of 10.0.0.2, not captured'])
+        self.assertIn('what the peer got', made.note)
+
+    def test_a_message_is_one_request(self):
+        trace = Trace()
+        trace.request(A, 0xffffff, psns=4)
+        trace.send(A, 0xffffff, packets=4)
+        trace.request(A, 3, psns=2)
+        trace.send(A, 3, packets=2)
+        trace.send(A, 0, packets=3, again=' again')
+        rows = Captured(trace).told()
+        self.assertEqual([row[0] for row in rows if row[0]],
+                         ['SEND 0x1, 4096 bytes, PSN 0-3', 'SEND 0x1, 4096 bytes, PSN 4-5'])
+        self.assertEqual([row[1] for row in rows if row[1]],
+                         ['SEND 0-3', 'SEND 4-5', 'SEND 1-3 again'])
+
+    def test_the_first_packet_of_a_message_comes_late(self):
+        trace = Trace()
+        trace.request(A, 5, psns=3)
+        trace.send(A, 6, kind='MIDDLE')
+        trace.send(A, 7, kind='LAST')
+        trace.send(A, 5, kind='FIRST', again=' again')
+        rows = Captured(trace).told()
+        self.assertEqual([row[0] for row in rows if row[0]], ['SEND 0x1, 4096 bytes, PSN 0-2'])
+        self.assertEqual([row[1] for row in rows if row[1]], ['SEND 1', 'SEND 2', 'SEND 0 again'])
+
+    def test_the_answers_to_a_read_are_its_own(self):
+        trace = Trace()
+        trace.request(A, 5, psns=3, kind='READ')
+        trace.send(A, 5, kind='READ_REQ')
+        for psn in (5, 6, 7):
+            trace.received(A, psn, kind='READ_RESP', side='responses')
+        self.assertEqual(Captured(trace).told()[0][0], 'READ 0x1, 4096 bytes, PSN 0-2')
+
+    def test_naks_and_statuses_are_told(self):
+        trace = Trace()
+        trace.request(A, 5)
+        trace.send(A, 5)
+        trace.received(A, 5, kind='ACK', side='responses', syndrome=0x62)
+        trace.completed(A, status=10)
+        self.assertEqual(Captured(trace).told()[2:],
+                         [('', 'NAK (remote access error) 0', ''),
+                          ('send completion 0x1: remote access error after 30 us', '', '')])
+
+    def test_why_a_packet_was_dropped(self):
+        trace = Trace()
+        trace.received(A, 5)
+        trace.add(A, 'counted', 'duplicate_request by=1')
+        rows = Captured(trace).told()
+        self.assertEqual(rows, [('', 'SEND 0', ''),
+                                ('duplicate_request: it had this request already', '', '')])
+        lost = Trace()
+        lost.received(A, 5)
+        for damaged, why in (((), 'no queue pair took it'),
+                             ((5,), 'dropped: the ICRC is wrong (rx_icrc_errors)')):
+            made = test_capture.capture.Story(3, 0)
+            made.tell([])
+            (packet,) = Captured.packets(lost, A, damaged)
+            made.comment(packet, None)
+            file = explain.Capture(test_capture.capture.capture_head('eth3') +
+                                   test_capture.capture.capture_write(packet))
+            connection = explain.Connection(file.events, (0, 17), None, file)
+            self.assertEqual([row.left for row in connection.rows], ['', why])
+            self.assertEqual(connection.sums['dropped'], 1)
+
+    def test_requests_of_one_number_have_one_completion(self):
+        trace = Trace()
+        for psn in (5, 6, 7):
+            trace.request(A, psn)
+            trace.send(A, psn)
+        trace.completed(A)
+        texts = [row[0] for row in Captured(trace).told() if 'completion' in row[0]]
+        self.assertEqual(texts, ['send completion 0x1'])
+
+    def test_files_as_other_programs_write_them_again(self):
+        def block(kind, body):
+            length = struct.pack('>I', len(body) + 12)
+            return struct.pack('>I', kind) + length + body + length
+
+        trace = Trace()
+        trace.send(A, 5)
+        (packet,) = Captured.packets(trace, A, ())
+        frame = packet.frame + bytes(-len(packet.frame) % 4)
+        comment = b'sent by QP 17, again'
+        head = block(0x0a0d0d0a, struct.pack('>IHHq', 0x1a2b3c4d, 1, 0, -1)) + \
+            block(1, struct.pack('>HHI', 1, 0, 0)) + block(4, bytes(4))
+        made = explain.Capture(b''.join(head + block(6, struct.pack(
+            '>5I', 0, 0, time, len(packet.frame), len(packet.frame)) + frame + struct.pack(
+                '>HH', 1, len(comment)) + comment) for time in (1000, 3000)))
+        self.assertEqual([(event.end, event.time, event.words[-1]) for event in made.events],
+                         [((0, 17), 0, 'again'), ((1, 17), 2000, 'again')])
+        self.assertEqual(made.names[0, 17], 'QP 17 (interface 0)')
+
+    def test_both_ends_of_a_merged_file(self):
+        trace = Trace()
+        trace.exchange(5)
+        trace.request(A, 6)
+        trace.send(A, 6)
+        trace.exchange(7)
+        made = Captured(trace, A, B).connection()
+        self.assertEqual([row.wire for row in made.rows if row.wire],
+                         ['SEND 0', 'ACK 0', 'SEND 1, lost', 'SEND 2', 'ACK 2'])
+        self.assertEqual(made.names[1], 'QP 18 (eth2), process 7 (prog18)')
+        self.assertNotIn('peer', made.note)
+
+    def test_packets_without_a_comment_belong_to_their_neighbours(self):
+        trace = Trace()
+        trace.exchange(5)
+        made = Captured(trace)
+        trace.send(A, 6)
+        plain = list(Captured.packets(trace, A, ()))[-1]
+        made.data += test_capture.capture.capture_write(plain)
+        self.assertEqual(made.told()[-1], ('', 'SEND 1', ''))
+        self.assertEqual(explain.Capture(made.data).unknown, 0)
 
 
 class Packets(unittest.TestCase):
@@ -266,6 +451,58 @@ class Program(unittest.TestCase):
                 self.assertIn(message, messages)
         pathlib.Path(self.file).write_bytes(b'\xff\xfe')
         self.assertEqual(run('--read', self.file)[0], 1)
+
+    def test_a_capture_is_read(self):
+        trace = Trace()
+        trace.exchange(5)
+        svg = os.path.join(self.dir, 'a.svg')
+        status, out, messages = run('--read', Captured(trace).file(self.file), '--svg', svg)
+        self.assertEqual((status, messages), (0, ''))
+        self.assertIn('SEND 0 -->', out)
+        self.assertIn('Not in a capture: ', out.splitlines()[-1])
+        texts = [text.text for text in xml.etree.ElementTree.parse(svg).getroot().iter(SVG + 'text')]
+        self.assertIn('QP 17 (eth3), process 7 (prog17)', texts)
+        self.assertEqual(texts[-1], out.splitlines()[-1])
+        self.assertEqual(run('--read', self.file, '99')[0], 1)
+        self.assertEqual(run('--read', self.file, '--save', self.file)[0], 2)
+
+    def test_captures_of_others_are_refused(self):
+        trace = Trace()
+        trace.exchange(5)
+        packets = list(Captured.packets(trace, A, ()))
+        plain = test_capture.capture.capture_head('eth3') + \
+            b''.join(map(test_capture.capture.capture_write, packets))
+        for data, message in ((plain, '2 RoCEv2 packets, and no comment of cairn_capture'),
+                              (b'\xd4\xc3\xb2\xa1' + bytes(20), 'a pcap file, which has no comments'),
+                              (b'\x1f\x8b\x08\xff', 'neither the text of a trace nor a capture')):
+            pathlib.Path(self.file).write_bytes(data)
+            status, _, messages = run('--read', self.file)
+            self.assertEqual(status, 1)
+            self.assertIn(message, messages)
+
+    def test_damaged_captures_are_refused(self):
+        trace = Trace()
+        trace.exchange(5)
+        data = Captured(trace).data
+        pathlib.Path(self.file).write_bytes(data[:-4])
+        status, _, messages = run('--read', self.file)
+        self.assertEqual(status, 1)
+        self.assertIn('the capture is damaged, or cut off, at byte', messages)
+        damaged = [data[:length] for length in range(4, len(data))]
+        damaged += [data[:place] + bytes((value,)) + data[place + 1:]
+                    for place in range(4, len(data)) for value in (0, data[place] ^ 0x80, 0xff)]
+        refused = 0
+        for one in damaged:
+            try:
+                made = explain.explain_open(one)
+            except ValueError as error:
+                self.assertRegex(str(error), 'damaged, or cut off, at byte|no comment of cairn_capture')
+                refused += 1
+                continue
+            end = explain.explain_busiest(made.events, None, None)
+            if end is not None:
+                explain.explain_svg(explain.Connection(made.events, end, None, made))
+        self.assertGreater(refused, len(data))
 
     def test_lines_that_are_no_events_are_passed_over(self):
         trace = Trace()
