@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 # topology: pair
-# timeout: 120
+# timeout: 240
 # kernels: 6.1 6.12
 # once: 6.12
 # boot: shared
 #
-# CAIRN_PROFILE: programs that people use meet the limits of another NIC.
+# Profiles of a process and of a device: programs that people use meet the limits of another NIC.
 
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -24,14 +24,17 @@ wrong=0 limits=0
 for file in "$(dirname "$(readlink -f "$0")")"/../../userspace/profiles/*; do
 	profile=${file##*/}
 	devinfo "$profile" >"$lib_tmp/$profile"
+	declare -A has=()
+	while IFS=: read -r name value; do
+		[ -z "$name" ] || has[$name]=$value
+	done <"$lib_tmp/$profile"
 	while read -r name value; do
-		has=$(sed -n "s/^$name://p" "$lib_tmp/$profile")
-		[ -n "$has" ] || continue
+		[[ $name == max_* && $name != max_mtu && ${has[$name]-} ]] || continue
 		limits=$((limits + 1))
-		[ $((has)) -le $((value)) ] && continue
-		diag "$profile: $name is $has, not $value"
+		[ $((has[$name])) -le $((value)) ] && continue
+		diag "$profile: $name is ${has[$name]}, not $value"
 		wrong=$((wrong + 1))
-	done < <(grep '^max_' "$file" | grep -v max_mtu)
+	done <"$file"
 done
 expect_that "limits of profiles are compared" "$limits > 50"
 expect "no limit is exceeded" "$wrong" 0
@@ -58,3 +61,47 @@ meets none "an unknown profile" "cairn-profile: .*/none: No such file" \
 for profile in connectx3 connectx5 e810 fastlinq pvrdma; do
 	CAIRN_PROFILE=$profile pingpong rc 4 -n 20
 done
+
+# --- the profile of a device -----------------------------------------------------------
+
+as_nobody() { in_a setpriv --reuid 65534 --regid 65534 --clear-groups "$@"; }
+chmod 666 /dev/infiniband/uverbs*
+# max_sge COMMAND...: what ibv_devinfo says below this command
+max_sge() { "$@" ibv_devinfo -v -d "${device:-$DEV_A}" | sed -n 's/.*max_sge:[ \t]*//p'; }
+profile_of() { in_a cairn_set "$1" | sed -n 's/^profile=//p'; }
+
+expect "a device has no profile" "$(profile_of "$DEV_A")" none
+run_ok "a device gets one" in_a cairn_set "$DEV_A" profile=e810
+expect "... and shows it" "$(profile_of "$DEV_A")" e810
+run_fail "each process meets it" in_a ibv_srq_pingpong -d "$DEV_A" -g "${gid_a[4]}"
+expect "... also those of a user" "$(max_sge as_nobody)" 6
+expect "... but with one of its own" "$(max_sge in_a env CAIRN_PROFILE=fastlinq)" 4
+expect_that "... or none" "$(max_sge in_a env CAIRN_PROFILE=) > 6"
+expect_that "another device has none" "$(device=$DEV_B max_sge in_b) > 6"
+run_fail "a user takes none back" as_nobody cairn_set "$DEV_A" profile=none
+run_fail "root of a user namespace gives none" as_nobody unshare -Urn cairn_set "$DEV_A" profile=small
+printf 'max_qp 4\nmax_everything 1\n' >"$lib_tmp/wrong"
+run_fail "a wrong profile is refused" in_a cairn_set "$DEV_A" profile="$lib_tmp/wrong"
+expect "... and named" "$(output | grep -c "^cairn-profile: $lib_tmp/wrong:2: max_everything is no limit")" 1
+expect "... and changes nothing" "$(profile_of "$DEV_A") $(max_sge in_a)" "e810 6"
+echo 'max_sge 3' >"$lib_tmp/ours"
+run_ok "a file is a profile, too" in_a cairn_set "$DEV_A" profile="$lib_tmp/ours"
+echo 'max_sge 2' >"$lib_tmp/ours"
+expect "... as it was" "$(profile_of "$DEV_A") $(max_sge in_a)" "$lib_tmp/ours 3"
+run_ok "it is taken back" in_a cairn_set "$DEV_A" profile=none
+expect_that "... and no limit is left" "$(max_sge in_a) > 6"
+
+# The choice belongs to a device, not to its name.
+link_p() { in_a rdma link add cairn_p type cairn netdev profile0; }
+in_a ip link add profile0 type dummy
+link_p
+run_ok "a device of a short life gets a profile" in_a cairn_set cairn_p profile=small
+run_ok "... and another name" in_a rdma dev set cairn_p name cairn_q
+expect "... and keeps the profile" "$(profile_of cairn_q) $(device=cairn_q max_sge in_a)" "small 2"
+in_a rdma link delete cairn_q
+link_p
+run_ok "one of its first name" in_a rdma dev set cairn_p name cairn_q
+expect "... and of its last has none" "$(profile_of cairn_q)" none
+in_a rdma link delete cairn_q
+in_a ip link delete profile0
+rm -r /run/cairn

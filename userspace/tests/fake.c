@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -1126,6 +1127,9 @@ static struct ibv_context *fake_open_at(struct verbs_device *device, int fd)
 	struct verbs_context *vctx;
 
 	device->ops = fake.dev_ops;
+	strcpy(device->device.name, "fake");
+	snprintf(device->device.ibdev_path, sizeof(device->device.ibdev_path), "%s",
+		 fake.sysfs ? fake.sysfs : "");
 	vctx = fake.dev_ops->alloc_context(&device->device, fd, NULL);
 	return vctx ? &vctx->context : NULL;
 }

@@ -90,6 +90,7 @@ struct fake {
 	struct cairn_device_caps caps;
 	struct cairn_fault_list faults;
 	enum ibv_fork_status fork;	/* of the process */
+	const char *sysfs;		/* the device's directory there, NULL: none */
 	bool later_library;		/* comp_mask lies 8 bytes later */
 
 	struct fake_ring rings[FAKE_MAX_QUEUES];	/* by qid */

@@ -106,12 +106,12 @@ makes_links() {
 
 	cairn1 eth1 idle-time=200 loopback=host
 	END
-	printf 'cairn2 eth2 congestion-control=on' >>"$conf"	# no newline
+	printf 'cairn2 eth2 congestion-control=on profile=connectx3' >>"$conf"	# no newline
 	mkdir "$net/eth2"
 	run 0 up && silent && links cairn0:eth0 cairn1:eth1 cairn2:eth2 &&
 		did 'rdma link add cairn0 type cairn netdev eth0' &&
 		did 'cairn_set cairn1 idle-time=200 loopback=host' &&
-		did 'cairn_set cairn2 congestion-control=on' && ! grep -q 'cairn_set cairn0' "$LOG"
+		did 'cairn_set cairn2 congestion-control=on profile=connectx3' && ! grep -q 'cairn_set cairn0' "$LOG"
 }
 
 again_adds_nothing() {
@@ -139,7 +139,7 @@ waits_for_netdev() {
 bad_lines() {
 	local words
 
-	machine eth0 eth1 eth2 eth3 eth4 eth5 <<-'END'
+	machine eth0 eth1 eth2 eth3 eth4 eth5 eth6 eth7 <<-'END'
 	cairn0 eth0
 	lonely
 	0cairn eth1
@@ -151,6 +151,8 @@ bad_lines() {
 	cairn4 eth4 colour=red
 	cairn5 eth5 idle-time=1000001
 	cairn6 eth3 loopback
+	cairn8 eth6 profile=
+	cairn9 eth7 profile=../ours
 	cairn7 eth2
 	END
 	run 1 up && links cairn0:eth0 cairn7:eth2 || return 1
@@ -158,14 +160,15 @@ bad_lines() {
 		":5: '../eth1' cannot" ":6: 'a-name-too-long-for-it' cannot" \
 		':7: there is a cairn0 above' ':8: eth0 has a link above' \
 		":9: no such setting: 'colour=red'" ":10: no such setting: 'idle-time=1000001'" \
-		":11: no such setting: 'loopback'"; do
+		":11: no such setting: 'loopback'" \
+		":12: no such setting: 'profile='" ":13: no such setting: 'profile=../ours'"; do
 		said "$conf$words" || { echo "# lacks: $words"; return 1; }
 	done
-	[ "$(wc -l <"$work/out")" = 10 ]
+	[ "$(wc -l <"$work/out")" = 12 ]
 }
 
 checks_only() {
-	run 1 check && [ "$(wc -l <"$work/out")" = 10 ] && [ ! -s "$LOG" ] &&
+	run 1 check && [ "$(wc -l <"$work/out")" = 12 ] && [ ! -s "$LOG" ] &&
 		machine <<<'cairn0 eth0 loopback=off' && run 0 check && silent
 }
 

@@ -4,13 +4,16 @@
 #define _GNU_SOURCE
 #endif
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cq.h"
 #include "fake.h"
 #include "ktap.h"
 #include "profile.h"
+#include "profile_choice.h"
 #include "send.h"
 
 #include "fixture_qp.h"
@@ -145,6 +148,103 @@ static void devices_have_profiles_of_their_own(void)
 	close_qp();
 }
 
+static uid_t choice_owner;
+
+int __real_fstat(int fd, struct stat *st);
+int __wrap_fstat(int fd, struct stat *st);
+
+int __wrap_fstat(int fd, struct stat *st)
+{
+	int err = __real_fstat(fd, st);
+
+	st->st_uid = choice_owner;
+	return err;
+}
+
+static char choice[256];
+
+/* A choice as cairn_set writes it for a device whose directory in sysfs is that of the choices. */
+static void choose(const char *text)
+{
+	struct stat st = {};
+	FILE *file;
+
+	mkdir(CAIRN_PROFILE_CHOICES, 0755);
+	stat(CAIRN_PROFILE_CHOICES, &st);
+	snprintf(choice, sizeof(choice), CAIRN_PROFILE_CHOICES "/%ju", (uintmax_t)st.st_ino);
+	unlink(choice);
+	file = fopen(choice, "w");
+	fprintf(file, "# profile small\n%s", text);
+	fclose(file);
+	chmod(choice, 0644);
+	fake_reset();
+	fake.sysfs = CAIRN_PROFILE_CHOICES;
+}
+
+/* The limit of CQEs that a process meets; -1: the device does not open. */
+static int chosen_limit(void)
+{
+	struct ibv_cq *made;
+	int limit = 1 << 12;
+
+	ctx = fake_open();
+	if (!ctx)
+		return -1;
+	while (!(made = fake.ops.create_cq(ctx, limit, NULL, 0)))
+		limit /= 2;
+	fake.ops.destroy_cq(made);
+	fake_close(ctx);
+	return limit;
+}
+
+static void devices_have_profiles_for_all(void)
+{
+	freopen("/dev/null", "w", stderr);
+	choose("max_cqe 64\n");
+	ktap_eq(chosen_limit(), 64);
+	/* that of the process comes first, also if it is none */
+	use_profile("max_cqe 128\n");
+	ktap_eq(chosen_limit(), 128);
+	setenv("CAIRN_PROFILE", "", 1);
+	ktap_eq(chosen_limit(), 1 << 12);
+	forget_profile();
+	/* another device has another directory, whatever its name is */
+	fake.sysfs = "/";
+	ktap_eq(chosen_limit(), 1 << 12);
+	fake.sysfs = NULL;
+	ktap_eq(chosen_limit(), 1 << 12);
+	choose("max_cqe 64\n");
+	unlink(choice);
+	ktap_eq(chosen_limit(), 1 << 12);
+}
+
+/* A file that others than root can write is no choice, and no device opens without limits for it. */
+static void wrong_choices(void)
+{
+	freopen("/dev/null", "w", stderr);
+	choose("max_cqe 64\n");
+	choice_owner = 1000;
+	ktap_ok(chosen_limit() == -1 && errno == EPERM);
+	choice_owner = 0;
+	chmod(choice, 0664);
+	ktap_ok(chosen_limit() == -1 && errno == EPERM);
+	chmod(choice, 0646);
+	ktap_ok(chosen_limit() == -1 && errno == EPERM);
+	choose("nonsense\n");
+	ktap_ok(chosen_limit() == -1 && errno == EINVAL);
+	truncate(choice, 0);
+	ktap_ok(chosen_limit() == -1 && errno == EINVAL);
+	unlink(choice);
+	ktap_eq(symlink("/dev/null", choice), 0);
+	ktap_ok(chosen_limit() == -1 && errno == ELOOP);
+	unlink(choice);
+	ktap_eq(mkfifo(choice, 0644), 0);
+	ktap_ok(chosen_limit() == -1 && errno == EPERM);
+	unlink(choice);
+	ktap_eq(chosen_limit(), 1 << 12);
+	ktap_eq(fake.contexts, 0);
+}
+
 static void atomics(void)
 {
 	struct ibv_send_wr write = { .wr_id = 1, .opcode = IBV_WR_SEND }, *bad = NULL;
@@ -258,6 +358,7 @@ static const struct ktap_test tests[] = {
 	KTAP(sizes_of_queues), KTAP(transports), KTAP(numbers_of_objects),
 	KTAP(devices_have_profiles_of_their_own), KTAP(atomics),
 	KTAP(attributes_of_queue_pairs), KTAP(regions), KTAP(wrong_profiles),
+	KTAP(devices_have_profiles_for_all), KTAP(wrong_choices),
 	KTAP(profiles_of_nics), KTAP(unset_has_no_limits),
 };
 

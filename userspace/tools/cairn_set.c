@@ -11,6 +11,8 @@
 
 #include <infiniband/cairndv.h>
 
+#include "set_profile.h"
+
 static const char * const loopback_names[] = {
 	[CAIRNDV_LOOPBACK_SELF] = "self",
 	[CAIRNDV_LOOPBACK_OFF] = "off",
@@ -109,6 +111,7 @@ static const struct setting {
 	{ "capture=", set_capture },
 	{ "persistent=", set_persistent },
 	{ "congestion-control=", set_cc },
+	{ "profile=", set_profile },
 };
 
 #define SETTINGS	(sizeof(settings) / sizeof(settings[0]))
@@ -153,13 +156,15 @@ static int show(struct ibv_context *ctx)
 		fprintf(stderr, "cairn_set: %s\n", strerror(err));
 		return 1;
 	}
-	printf("idle-time=%u\nloopback=%s\nfabric=%.16s\ncapture=%s\npersistent=%s\ncongestion-control=%s\n",
+	printf("idle-time=%u\nloopback=%s\nfabric=%.16s\ncapture=%s\npersistent=%s\ncongestion-control=%s\nprofile=",
 	       dev.idle_us,
 	       dev.loopback < LOOPBACK_NAMES ? loopback_names[dev.loopback] : "?",
 	       dev.fabric,
 	       dev.capture < CAPTURE_NAMES ? capture_names[dev.capture] : "?",
 	       dev.persistent < PERSISTENT_NAMES ? persistent_names[dev.persistent] : "?",
 	       cc.enabled ? "on" : "off");
+	set_profile_show(ctx, stdout);
+	putchar('\n');
 	return 0;
 }
 
@@ -196,9 +201,11 @@ int main(int argc, char **argv)
 
 	if (argc < 2 || argv[1][0] == '-') {
 		fprintf(stderr,
-			"usage: cairn_set DEVICE [idle-time=MICROSECONDS|default] [loopback=self|off|host] [fabric=NAME] [capture=yield|keep] [persistent=declared|auto] [congestion-control=on|off]\n");
+			"usage: cairn_set DEVICE [idle-time=MICROSECONDS|default] [loopback=self|off|host] [fabric=NAME] [capture=yield|keep] [persistent=declared|auto] [congestion-control=on|off] [profile=NAME|FILE|none]\n");
 		return 2;
 	}
+	/* whatever limits the device has for others */
+	setenv("CAIRN_PROFILE", "", 1);
 	ctx = open_device(argv[1]);
 	if (!ctx)
 		return 1;

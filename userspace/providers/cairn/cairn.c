@@ -163,7 +163,7 @@ static struct verbs_context *cairn_alloc_context(struct ibv_device *ibdev,
 	err = cairn_accept_context(ctx, &resp.drv);
 	if (err)
 		goto err_uninit;
-	err = cairn_profile_begin(&ctx->profile);
+	err = cairn_profile_begin(ibdev, &ctx->profile);
 	if (err)
 		goto err_uninit;
 	err = cairn_fault_begin();

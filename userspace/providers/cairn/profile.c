@@ -10,6 +10,7 @@
 
 #include "cairn.h"
 #include "profile.h"
+#include "profile_choice.h"
 #include "profile_file.h"
 
 static pthread_mutex_t profile_mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -20,21 +21,34 @@ static struct cairn_profile *profile_of(struct ibv_context *ctx)
 	return to_cctx(ctx)->profile;
 }
 
-int cairn_profile_begin(struct cairn_profile **profile)
+/* Return: ENOENT: there is no choice. */
+static int profile_read_choice(struct cairn_profile *profile, const struct ibv_device *device)
+{
+	struct cairn_profile_choice choice;
+	int err = cairn_profile_choice_open(&choice, device);
+
+	if (err)
+		return err;
+	err = cairn_profile_file_read(profile, choice.path, choice.file);
+	cairn_profile_choice_close(&choice);
+	return err;
+}
+
+int cairn_profile_begin(const struct ibv_device *device, struct cairn_profile **profile)
 {
 	const char *name = secure_getenv("CAIRN_PROFILE");
 	struct cairn_profile *read;
 	int err;
 
-	if (!name || !*name)
+	if (name && !*name)
 		return 0;
 	read = malloc(sizeof(*read));
 	if (!read)
 		return ENOMEM;
-	err = cairn_profile_file_load(read, name);
+	err = name ? cairn_profile_file_load(read, name) : profile_read_choice(read, device);
 	if (err) {
 		free(read);
-		return err;
+		return err == ENOENT ? 0 : err;
 	}
 	*profile = read;
 	return 0;

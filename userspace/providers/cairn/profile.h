@@ -10,10 +10,11 @@
 
 struct cairn_profile;
 
-/* Reads the profile of a context that is being opened. *@profile: freed by free(), unchanged
+/* Reads the profile of a context that is being opened: that of CAIRN_PROFILE, or of the
+ * device (profile_choice.h). *@profile: freed by free(), unchanged
  * if there is none. Return: 0, or an errno after a message on standard error.
  */
-int cairn_profile_begin(struct cairn_profile **profile);
+int cairn_profile_begin(const struct ibv_device *device, struct cairn_profile **profile);
 /* Puts the limits before the operations. */
 void cairn_profile_overlay(const struct cairn_profile *profile, struct verbs_context_ops *ops);
 

@@ -143,21 +143,29 @@ int cairn_profile_file_read(struct cairn_profile *profile, const char *path, FIL
 	return 0;
 }
 
+int cairn_profile_file_open(const char *name, char *path, FILE **file)
+{
+	int err;
+
+	if (snprintf(path, PATH_MAX, strchr(name, '/') ? "%s" : CAIRN_PROFILES "/%s", name) >=
+	    PATH_MAX)
+		return cairn_profile_file_error(name, 0, "this name is too long");
+	*file = fopen(path, "re");
+	if (*file)
+		return 0;
+	err = errno;
+	cairn_profile_file_error(path, 0, "%s", strerror(err));
+	return err == ENOENT ? EINVAL : err;
+}
+
 int cairn_profile_file_load(struct cairn_profile *profile, const char *name)
 {
 	char path[PATH_MAX];
 	FILE *file;
-	int err;
+	int err = cairn_profile_file_open(name, path, &file);
 
-	if (snprintf(path, sizeof(path), strchr(name, '/') ? "%s" : CAIRN_PROFILES "/%s", name) >=
-	    (int)sizeof(path))
-		return cairn_profile_file_error(name, 0, "this name is too long");
-	file = fopen(path, "re");
-	if (!file) {
-		err = errno;
-		cairn_profile_file_error(path, 0, "%s", strerror(err));
-		return err == ENOENT ? EINVAL : err;
-	}
+	if (err)
+		return err;
 	err = cairn_profile_file_read(profile, path, file);
 	fclose(file);
 	return err;

@@ -57,9 +57,11 @@ int cairn_profile_file_error(const char *path, int line, const char *format, ...
 	__attribute__((format(printf, 3, 4)));
 /* Reads the rest of @file. @path: as messages name it. Return: 0, or EINVAL after a message. */
 int cairn_profile_file_read(struct cairn_profile *profile, const char *path, FILE *file);
-/* Reads the profile of this name, or the file if it has a slash. Return: 0, or an errno after
- * a message.
+/* Opens the profile of this name, or the file if it has a slash. @path: PATH_MAX bytes.
+ * Return: 0, or an errno after a message.
  */
+int cairn_profile_file_open(const char *name, char *path, FILE **file);
+/* Opens and reads it. */
 int cairn_profile_file_load(struct cairn_profile *profile, const char *name);
 
 #endif /* CAIRN_PROFILE_FILE_H */
