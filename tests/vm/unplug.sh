@@ -123,11 +123,22 @@ count_end() {
 }
 
 # A process can post more than can be sent in seconds. Posted requests are not sent before
-# its device goes, and there is not a grace period for each queue pair.
+# its device goes, nor after it was killed. Nor is there a grace period for each queue pair.
 queues=400
+packets=$((queues * 512))
 device_goes() { rdma link delete cairn_u; }
+# shellcheck disable=SC2317
+user_goes() {
+	local before
 
-# backlog_ends device_goes: prints the milliseconds and a line for each caller
+	before=$(counter cairn_u loopback_packets)
+	kill -KILL "$started"
+	wait "$started" 2>/dev/null
+	sleep 0.05
+	echo "sent $(($(counter cairn_u loopback_packets) - before))"
+}
+
+# backlog_ends device_goes|user_goes: prints the milliseconds and a line for each caller
 backlog_ends() {
 	local log=$lib_tmp/backlog from
 
@@ -143,14 +154,15 @@ backlog_ends() {
 	stop "$started"
 }
 
-# try_backlog NAME device_goes
+# try_backlog NAME device_goes|user_goes
 try_backlog() {
 	local took counted
 
 	run_ok "$1" backlog_ends "$2"
 	took=$(output | sed -n 's/^took //p')
+	sent=$(output | sed -n 's/^sent //p')
 	counted=$(output | awk "/$waits/ { n += \$1 } END { print n + 0 }")
-	diag "$took ms, $counted grace periods"
+	diag "$took ms, $counted grace periods${sent:+, $sent of $packets packets}"
 	expect_that "... soon" "$took < 3000 * ${CAIRN_TIMEOUT_SCALE:-1}"
 	if can_count; then
 		expect_that "... with few grace periods" "$counted > 0 && $counted < $queues / 4"
@@ -181,6 +193,8 @@ bystander=$started
 wait_for 30 grep -q running "$lib_tmp/bystander" || bail "no traffic"
 run_ok "$times times unplugged under load" rounds
 plug || bail "no devices"
+try_backlog "a process is killed with long send queues" user_goes
+expect_that "... and few packets are sent after that" "$sent < $packets / 4"
 try_backlog "a device goes with long send queues" device_goes
 tidy
 kill -0 "$bystander" 2>/dev/null && alive=1 || alive=0

@@ -6,7 +6,7 @@
  * the id of one of its queues. Creation publishes both last. To retire a QP is to remove
  * both, and to reset it. Destruction retires it, waits for a grace period and then stops
  * the runs that are left. When the device leaves, all user QPs are retired together, with
- * one grace period.
+ * one grace period. So are the connected QPs of a process that has ended.
  */
 #include <linux/log2.h>
 #include <linux/slab.h>
@@ -513,6 +513,38 @@ void cairn_qps_retire(struct cairn_dev *dev)
 	mutex_unlock(&dev->retire_lock);
 }
 
+/* A process destroys its QPs by calls, or by close(). When it has ended, the kernel closes. */
+static bool qp_owner_ended(const struct cairn_qp *qp)
+{
+	return qp->uctx && !current->mm;
+}
+
+/* Retire all connected QPs of the process together. Nothing more is sent for it, and they
+ * share a grace period. A datagram QP may still be found as a member of a group.
+ */
+static void qp_retire_context(struct cairn_qp *qp)
+{
+	struct cairn_dev *dev = to_cairn_dev(qp->ibqp.device);
+	unsigned long id;
+	void *entry;
+	bool first;
+
+	mutex_lock(&dev->retire_lock);
+	first = !qp->retired && qp->exec.path;
+	if (first)
+		xa_for_each(&qp->uctx->doorbells, id, entry) {
+			struct cairn_qp *other = xa_untag_pointer(entry);
+
+			if (xa_pointer_tag(entry) == CAIRN_REQ && other->exec.path)
+				qp_retire(other);
+			cond_resched();
+		}
+	mutex_unlock(&dev->retire_lock);
+	/* The others are destroyed after this one, by the same thread. */
+	if (first)
+		synchronize_rcu_expedited();
+}
+
 /* Retire a QP, unless that was done with the others, and wait for the grace period. */
 static void qp_end_lookups(struct cairn_qp *qp)
 {
@@ -551,7 +583,10 @@ static int qp_destroy(struct ib_qp *ibqp, struct ib_udata *udata)
 	int side;
 
 	qp_end_reads(qp);
-	cairn_exec_settle(&qp->exec);
+	if (qp_owner_ended(qp))
+		qp_retire_context(qp);
+	else
+		cairn_exec_settle(&qp->exec);
 	qp_end_lookups(qp);
 	cairn_exec_stop(&qp->exec);
 	cairn_invals_cancel(qp);
