@@ -10,7 +10,8 @@
 # Devices are unplugged under load, in every way: the link, the netdev or the network
 # namespace is deleted, or the netdev moves away. Their user gets errors and ends by
 # itself, no object stays behind, and another pair of devices is not disturbed. Five
-# times; CAIRN_SOAK=1: 1000. Then a CPU is unplugged.
+# times; CAIRN_SOAK=1: 1000. Then a process is killed, and devices go, with long send queues
+# and during system calls (src/leaving.c), and a CPU is unplugged.
 
 # shellcheck source=scripts/vm/topology
 . "$(dirname "$0")/../../scripts/vm/topology"
@@ -196,6 +197,7 @@ plug || bail "no devices"
 try_backlog "a process is killed with long send queues" user_goes
 expect_that "... and few packets are sent after that" "$sent < $packets / 4"
 try_backlog "a device goes with long send queues" device_goes
+points env CAIRN_B=cairn_v leaving
 tidy
 kill -0 "$bystander" 2>/dev/null && alive=1 || alive=0
 lib_show "$lib_tmp/bystander" 3
