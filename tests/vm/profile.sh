@@ -104,4 +104,22 @@ run_ok "one of its first name" in_a rdma dev set cairn_p name cairn_q
 expect "... and of its last has none" "$(profile_of cairn_q)" none
 in_a rdma link delete cairn_q
 in_a ip link delete profile0
+
+# --- slow motion -----------------------------------------------------------------------
+
+rules() { in_a cairn_fault "$DEV_A" list | sed 's/ .*//'; }
+in_a cairn_fault "$DEV_A" add received:qp=16777215
+run_ok "a device in a slow network" in_a cairn_set "$DEV_A" profile=slow
+expect "... has rules behind those of others" "$(rules | tr '\n' ' ')" \
+	"received:act=drop,qp=16777215 sent:act=drop,chance=0.001,seed=0 sent:act=delay,time=1200us,opcode=READ_RESP+ACK+ATOMIC_ACK+PERSIST_ACK sent:act=delay,time=1000us "
+printf 'latency 2ms\nqp_bandwidth 10mbit\n' >"$lib_tmp/slower"
+run_ok "another profile replaces it" in_a cairn_set "$DEV_A" profile="$lib_tmp/slower"
+expect "... and its rules" "$(rules | tr '\n' ' ')" "received:act=drop,qp=16777215 sent:act=delay,time=2000us "
+run_ok "it is taken back" in_a cairn_set "$DEV_A" profile=none
+expect "... and the rules of others stay" "$(rules)" received:act=drop,qp=16777215
+mapfile -t more < <(yes received:qp=16777214 | head -n 30)
+in_a cairn_fault "$DEV_A" add "${more[@]}"
+run_fail "there is no room for the rules" in_a cairn_set "$DEV_A" profile=slow
+expect "... and nothing has changed" "$(profile_of "$DEV_A") $(rules | grep -c received) $(rules | grep -c sent)" "none 31 0"
+in_a cairn_fault "$DEV_A" clear
 rm -r /run/cairn

@@ -282,6 +282,66 @@ static void attributes_of_queue_pairs(void)
 	close_qp();
 }
 
+static bool rate_is(int err, int limit)
+{
+	return !err && (int)fake.rate_limit == limit;
+}
+
+static void rates(void)
+{
+	struct ibv_qp_attr start = { .qp_state = IBV_QPS_RTS }, own = { .rate_limit = 100 };
+	struct ibv_qp_rate_limit_attr limit = { .rate_limit = 100 };
+	struct ibv_device_attr_ex attr = {};
+
+	open_with("qp_bandwidth 2mbit\n");
+	ktap_eq(fake.ops.query_device_ex(ctx, NULL, &attr, sizeof(attr)), 0);
+	ktap_eq(attr.packet_pacing_caps.qp_rate_limit_max, 2000);
+	qp->state = IBV_QPS_RTR;
+	ktap_ok(rate_is(fake.ops.modify_qp(qp, &start, IBV_QP_STATE), 2000));
+	ktap_ok(fake.modify_mask & IBV_QP_RATE_LIMIT);
+	ktap_ok(rate_is(fake.ops.modify_qp(qp, &own, IBV_QP_STATE | IBV_QP_RATE_LIMIT), 100));
+	own.rate_limit = 2001;
+	ktap_ok(rate_is(fake.ops.modify_qp(qp, &own, IBV_QP_RATE_LIMIT), 2000));
+	qp->state = IBV_QPS_SQD;
+	ktap_eq(fake.ops.modify_qp(qp, &start, IBV_QP_STATE), 0);
+	ktap_ok(!(fake.modify_mask & IBV_QP_RATE_LIMIT));
+	ktap_ok(rate_is(fake.ops.modify_qp_rate_limit(qp, &limit), 100));
+	limit.rate_limit = 0;
+	ktap_ok(rate_is(fake.ops.modify_qp_rate_limit(qp, &limit), 2000));
+	ktap_eq(limit.rate_limit, 0);
+	close_qp();
+	open_with("max_qp 64\n");
+	qp->state = IBV_QPS_RTR;
+	ktap_eq(fake.ops.modify_qp(qp, &start, IBV_QP_STATE), 0);
+	ktap_ok(!(fake.modify_mask & IBV_QP_RATE_LIMIT));
+	ktap_ok(rate_is(fake.ops.modify_qp_rate_limit(qp, &limit), 0));
+	close_qp();
+}
+
+static bool text_is(struct cairn_profile *profile, const char *text)
+{
+	FILE *file = fmemopen((void *)text, strlen(text), "r");
+	int err = cairn_profile_file_read(profile, "text", file);
+
+	fclose(file);
+	return !err;
+}
+
+static void slow_motion(void)
+{
+	struct cairn_profile profile;
+
+	ktap_ok(text_is(&profile, "latency 1ms\nack_delay 50\nloss 0.010\nmax_pkeys 1\n"));
+	ktap_eq(profile.latency_us, 1000);
+	ktap_eq(profile.ack_delay_us, 50);
+	ktap_ok(!strcmp(profile.loss, "0.010"));
+	ktap_ok(text_is(&profile, "latency 5s\nack_delay 5s\nloss 0.000000001\nqp_bandwidth 400gbit\n"));
+	ktap_eq(profile.qp_kbps, 400000000);
+	ktap_ok(text_is(&profile, "# nothing\n"));
+	ktap_eq(profile.latency_us + profile.ack_delay_us + profile.qp_kbps, 0);
+	ktap_ok(!*profile.loss);
+}
+
 static void regions(void)
 {
 	char bytes[4096];
@@ -303,8 +363,12 @@ static void wrong_profiles(void)
 {
 	static const char *const wrong[] = {
 		"max_qp", "max_qp 1 2", "max_qp -1", "max_qp x", "max_qp 1x", "max_qp 0x80000000",
-		"max_everything 1", "max_mtu 1000", "max_mtu 128", "max_mtu 8192", "transports",
-		"transports rd", "atomics some", "odp yes",
+		"max_everything 1", "max_mtu 1000", "max_mtu 128", "max_mtu 8192", "max_inline_data -1", "transports",
+		"transports rd", "atomics some", "odp yes", "max_pkeys 2", "max_pkeys 0",
+		"qp_bandwidth 0kbit", "qp_bandwidth 100", "qp_bandwidth gbit", "qp_bandwidth 1kbits",
+		"qp_bandwidth 401gbit", "latency 0", "latency 1m", "latency 6s", "ack_delay -1us",
+		"loss 0", "loss 0.", "loss 0.00", "loss 1", "loss 1.5", "loss 0.1%", "loss 0.1e1",
+		"loss 0.0000000001",
 		"max_mr_size 99999999999999999999",
 	};
 	char longest[512];
@@ -333,7 +397,7 @@ static void wrong_profiles(void)
 static void profiles_of_nics(void)
 {
 	static const char *const names[] = {
-		"connectx3", "connectx5", "e810", "fastlinq", "pvrdma", "small",
+		"connectx3", "connectx5", "e810", "fastlinq", "pvrdma", "slow", "small",
 	};
 	struct cairn_profile profile;
 	char path[512];
@@ -357,7 +421,7 @@ static void unset_has_no_limits(void)
 static const struct ktap_test tests[] = {
 	KTAP(sizes_of_queues), KTAP(transports), KTAP(numbers_of_objects),
 	KTAP(devices_have_profiles_of_their_own), KTAP(atomics),
-	KTAP(attributes_of_queue_pairs), KTAP(regions), KTAP(wrong_profiles),
+	KTAP(attributes_of_queue_pairs), KTAP(regions), KTAP(rates), KTAP(slow_motion), KTAP(wrong_profiles),
 	KTAP(devices_have_profiles_for_all), KTAP(wrong_choices),
 	KTAP(profiles_of_nics), KTAP(unset_has_no_limits),
 };

@@ -11,6 +11,7 @@
 #include "profile_choice.h"
 #include "profile_file.h"
 #include "set_profile.h"
+#include "set_rules.h"
 
 #define SET_PROFILE_BYTES	65536	/* at most */
 
@@ -85,49 +86,81 @@ static int set_profile_lock(void)
 	return dir;
 }
 
-/* Processes see the file before or the new one. */
-static int set_profile_write(const struct set_profile *set, const char *path)
+static int set_profile_write(FILE *file, const struct set_profile *set,
+			     const struct set_rules *rules)
+{
+	unsigned int i;
+
+	fprintf(file, "# profile %s\n", set->name);
+	for (i = 0; i < rules->num; i++)
+		fprintf(file, SET_RULES_LINE "%s\n", rules->faults[i].rule);
+	fwrite(set->text, 1, set->bytes, file);
+	if (fchmod(fileno(file), 0644) || fflush(file))
+		return errno;
+	return ferror(file) ? EIO : 0;
+}
+
+/* Processes see the choice at @path, or the new one. @set: NULL: none. */
+static int set_profile_publish(const struct set_profile *set, FILE *file, const char *new,
+			       const char *path, const struct set_rules *rules)
+{
+	int err;
+
+	if (!set)
+		return unlink(path) && errno != ENOENT ? errno : 0;
+	err = set_profile_write(file, set, rules);
+	if (!err && rename(new, path))
+		err = errno;
+	return err;
+}
+
+/* @file: for the new choice, at @new. One before that cannot be read is replaced as any other. */
+static int set_profile_choose(struct ibv_context *ctx, const struct set_profile *set, FILE *file,
+			      const char *new)
+{
+	static struct set_rules before, ours, wanted;
+	struct cairn_profile_choice choice;
+	int err;
+
+	if (!cairn_profile_choice_open(&choice, ctx->device)) {
+		set_rules_recorded(&before, choice.file);
+		cairn_profile_choice_close(&choice);
+	}
+	/* the device has just gone */
+	if (!choice.path[0])
+		return ENODEV;
+	if (set)
+		set_rules_wanted(&wanted, &set->profile);
+	ours = before;
+	err = set_rules_swap(ctx, &ours, &wanted);
+	if (err)
+		return err;
+	err = set_profile_publish(set, file, new, choice.path, &ours);
+	if (err)
+		set_rules_swap(ctx, &ours, &before);
+	return err;
+}
+
+/* The file shows beforehand that the directory can be written. */
+static int set_profile_replace(struct ibv_context *ctx, const struct set_profile *set)
 {
 	char new[] = CAIRN_PROFILE_CHOICES "/.XXXXXX";
-	int fd = mkostemp(new, O_CLOEXEC), err = 0;
+	int fd = mkostemp(new, O_CLOEXEC), err;
 	FILE *file;
 
 	if (fd < 0)
 		return errno;
 	file = fdopen(fd, "w");
-	if (!file) {
+	if (file) {
+		err = set_profile_choose(ctx, set, file, new);
+		fclose(file);
+	} else {
 		err = errno;
 		close(fd);
-		goto out;
 	}
-	fprintf(file, "# profile %s\n", set->name);
-	fwrite(set->text, 1, set->bytes, file);
-	if (fchmod(fd, 0644) || fflush(file))
-		err = errno;
-	else if (ferror(file))
-		err = EIO;
-	fclose(file);
-	if (!err && rename(new, path))
-		err = errno;
-out:
-	if (err)
+	if (err || !set)
 		unlink(new);
 	return err;
-}
-
-/* @set: NULL: none. A choice that cannot be read is replaced as any other. */
-static int set_profile_choose(struct ibv_context *ctx, const struct set_profile *set)
-{
-	struct cairn_profile_choice before;
-
-	if (!cairn_profile_choice_open(&before, ctx->device))
-		cairn_profile_choice_close(&before);
-	/* the device has just gone */
-	if (!before.path[0])
-		return ENODEV;
-	if (!set)
-		return unlink(before.path) && errno != ENOENT ? errno : 0;
-	return set_profile_write(set, before.path);
 }
 
 int set_profile(struct ibv_context *ctx, const char *name)
@@ -141,7 +174,7 @@ int set_profile(struct ibv_context *ctx, const char *name)
 	dir = set_profile_lock();
 	if (dir < 0)
 		return errno;
-	err = set_profile_choose(ctx, none ? NULL : &set);
+	err = set_profile_replace(ctx, none ? NULL : &set);
 	close(dir);
 	return err;
 }

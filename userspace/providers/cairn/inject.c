@@ -235,29 +235,9 @@ static bool inject_set_rnr(struct cairn_fault_rule *rule, char *value)
 	return true;
 }
 
-/* Microseconds, or with the unit us, ms or s. */
-static bool inject_time(const char *value, uint64_t most_us, uint32_t *us)
-{
-	static const struct cairn_text_name units[] = {
-		{ "", 1 }, { "us", 1 }, { "ms", 1000 }, { "s", 1000000 }, {}
-	};
-	const struct cairn_text_name *unit;
-	uint64_t number;
-	char *end;
-
-	errno = 0;
-	number = strtoull(value, &end, 10);
-	unit = cairn_text_find(units, end);
-	if (*value < '0' || *value > '9' || errno || !unit || !number ||
-	    number > most_us / (uint64_t)unit->value)
-		return false;
-	*us = (uint32_t)(number * (uint64_t)unit->value);
-	return true;
-}
-
 static bool inject_set_time(struct cairn_fault_rule *rule, char *value)
 {
-	return inject_time(value, CAIRN_FAULT_MAX_DELAY, &rule->delay_us);
+	return cairn_text_time(value, CAIRN_FAULT_MAX_DELAY, &rule->delay_us);
 }
 
 /* Whole milliseconds. */
@@ -265,7 +245,7 @@ static bool inject_set_window(const char *value, uint32_t *ms)
 {
 	uint32_t us;
 
-	if (!inject_time(value, INJECT_WINDOW_MAX, &us) || us % 1000)
+	if (!cairn_text_time(value, INJECT_WINDOW_MAX, &us) || us % 1000)
 		return false;
 	*ms = us / 1000;
 	return true;

@@ -85,6 +85,9 @@ static int profile_query_device_ex(struct ibv_context *ctx,
 		base->device_cap_flags &= ~IBV_DEVICE_SRQ_RESIZE;
 	if (!(profile->transports & CAIRN_PROFILE_XRC))
 		base->device_cap_flags &= ~IBV_DEVICE_XRC;
+	if (profile->qp_kbps && size >= offsetof(struct ibv_device_attr_ex, packet_pacing_caps) +
+					sizeof(attr->packet_pacing_caps))
+		attr->packet_pacing_caps.qp_rate_limit_max = profile->qp_kbps;
 	if (profile->no_odp && size >= offsetof(struct ibv_device_attr_ex, odp_caps) +
 				      sizeof(attr->odp_caps))
 		memset(&attr->odp_caps, 0, sizeof(attr->odp_caps));
@@ -418,6 +421,27 @@ static int profile_destroy_qp(struct ibv_qp *qp)
 	return profile_ended(ctx, CAIRN_PROFILE_QP, profile_real.destroy_qp(qp));
 }
 
+/* A rate limit that a program sets, 0: none. Return: that which its queue pair gets. */
+static uint32_t profile_rate(const struct cairn_profile *profile, uint32_t kbps)
+{
+	return !profile->qp_kbps || (kbps && kbps < profile->qp_kbps) ? kbps : profile->qp_kbps;
+}
+
+/* Return: whether the change lets the queue pair send for the first time since RESET. */
+static bool profile_starts(const struct ibv_qp *qp, const struct ibv_qp_attr *attr, int mask)
+{
+	return mask & IBV_QP_STATE && attr->qp_state == IBV_QPS_RTS && qp->state == IBV_QPS_RTR &&
+	       (qp->qp_type == IBV_QPT_RC || qp->qp_type == IBV_QPT_UC || qp->qp_type == IBV_QPT_UD);
+}
+
+static int profile_modify_qp_rate_limit(struct ibv_qp *qp, struct ibv_qp_rate_limit_attr *attr)
+{
+	struct ibv_qp_rate_limit_attr copy = *attr;
+
+	copy.rate_limit = profile_rate(profile_of(qp->context), attr->rate_limit);
+	return profile_real.modify_qp_rate_limit(qp, &copy);
+}
+
 /* rdma_cm permits remote atomics whatever the device can: this is not refused. */
 static int profile_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
@@ -435,6 +459,12 @@ static int profile_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int ma
 	if (mask & IBV_QP_PATH_MTU && attr->path_mtu <= IBV_MTU_4096 &&
 	    profile_mtu_bytes(attr->path_mtu) > profile->max_mtu)
 		return EINVAL;
+	if (mask & IBV_QP_RATE_LIMIT)
+		copy.rate_limit = profile_rate(profile, attr->rate_limit);
+	else if (profile->qp_kbps && profile_starts(qp, attr, mask)) {
+		copy.rate_limit = profile->qp_kbps;
+		mask |= IBV_QP_RATE_LIMIT;
+	}
 	if (profile->no_atomics)
 		copy.qp_access_flags &= ~(unsigned int)IBV_ACCESS_REMOTE_ATOMIC;
 	return profile_real.modify_qp(qp, &copy, mask);
@@ -487,6 +517,7 @@ void cairn_profile_overlay(const struct cairn_profile *profile, struct verbs_con
 	ops->destroy_qp = profile_destroy_qp;
 	ops->destroy_srq = profile_destroy_srq;
 	ops->modify_qp = profile_modify_qp;
+	ops->modify_qp_rate_limit = profile_modify_qp_rate_limit;
 	ops->modify_srq = profile_modify_srq;
 	ops->open_qp = profile_open_qp;
 	ops->open_xrcd = profile_open_xrcd;

@@ -8,6 +8,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include <rdma/cairn-abi.h>
+
 #include "profile_file.h"
 #include "text.h"
 
@@ -70,10 +72,106 @@ static bool profile_file_set_transports(struct cairn_profile *read, char *text)
 	return read->transports;
 }
 
+static bool profile_file_set_max_mr_size(struct cairn_profile *read, char *text)
+{
+	return cairn_text_number(text, 0, UINT64_MAX, &read->attr.max_mr_size);
+}
+
+static bool profile_file_set_max_inline(struct cairn_profile *read, char *text)
+{
+	return cairn_text_number(text, 0, UINT32_MAX, &read->max_inline);
+}
+
+static bool profile_file_set_max_mtu(struct cairn_profile *read, char *text)
+{
+	return cairn_text_number(text, 0, 4096, &read->max_mtu) && read->max_mtu >= 256 &&
+	       !(read->max_mtu & (read->max_mtu - 1));
+}
+
+/* A program that uses a second P_Key there would fail here. */
+static bool profile_file_set_max_pkeys(struct cairn_profile *read, char *text)
+{
+	(void)read;
+	return !strcmp(text, "1");
+}
+
+static bool profile_file_set_atomics(struct cairn_profile *read, char *text)
+{
+	return read->no_atomics = !strcmp(text, "none");
+}
+
+static bool profile_file_set_odp(struct cairn_profile *read, char *text)
+{
+	return read->no_odp = !strcmp(text, "none");
+}
+
+static bool profile_file_set_qp_bandwidth(struct cairn_profile *read, char *text)
+{
+	static const struct cairn_text_name units[] = {
+		{ "kbit", 1 }, { "mbit", 1000 }, { "gbit", 1000000 }, {}
+	};
+	size_t digits = strspn(text, "0123456789");
+	const struct cairn_text_name *unit = cairn_text_find(units, text + digits);
+	uint64_t number;
+
+	if (!unit)
+		return false;
+	text[digits] = '\0';
+	if (!cairn_text_number(text, 10, CAIRN_MAX_RATE_LIMIT / (uint64_t)unit->value, &number))
+		return false;
+	read->qp_kbps = (uint32_t)number * (uint32_t)unit->value;
+	return number;
+}
+
+/* An answer may have both, and a rule has one. */
+#define PROFILE_FILE_MAX_DELAY	(CAIRN_FAULT_MAX_DELAY / 2)
+
+static bool profile_file_set_latency(struct cairn_profile *read, char *text)
+{
+	return cairn_text_time(text, PROFILE_FILE_MAX_DELAY, &read->latency_us);
+}
+
+static bool profile_file_set_ack_delay(struct cairn_profile *read, char *text)
+{
+	return cairn_text_time(text, PROFILE_FILE_MAX_DELAY, &read->ack_delay_us);
+}
+
+/* 0.000000001 to 0.999999999. No strtod(): the locale is that of the process. */
+static bool profile_file_set_loss(struct cairn_profile *read, char *text)
+{
+	size_t digits = strlen(text);
+
+	if (strncmp(text, "0.", 2) || digits > 11 || strspn(text + 2, "0123456789") != digits - 2 ||
+	    strspn(text, "0.") == digits)
+		return false;
+	strcpy(read->loss, text);
+	return true;
+}
+
+/* The names that are not those of cairn_profile_limits. */
+static const struct profile_file_word {
+	const char *name;
+	bool (*set)(struct cairn_profile *read, char *text);
+} profile_file_words[] = {
+	{ "ack_delay", profile_file_set_ack_delay },
+	{ "atomics", profile_file_set_atomics },
+	{ "latency", profile_file_set_latency },
+	{ "loss", profile_file_set_loss },
+	{ "max_inline_data", profile_file_set_max_inline },
+	{ "max_mr_size", profile_file_set_max_mr_size },
+	{ "max_mtu", profile_file_set_max_mtu },
+	{ "max_pkeys", profile_file_set_max_pkeys },
+	{ "odp", profile_file_set_odp },
+	{ "qp_bandwidth", profile_file_set_qp_bandwidth },
+	{ "transports", profile_file_set_transports },
+	{}
+};
+
 /* Return: whether the value is right; *@known says whether the name is. */
 static bool profile_file_set(struct cairn_profile *read, const char *name, char *value,
 			     bool *known)
 {
+	const struct profile_file_word *word = profile_file_words;
 	uint64_t number;
 
 	*known = true;
@@ -85,21 +183,10 @@ static bool profile_file_set(struct cairn_profile *read, const char *name, char 
 		*cairn_profile_value(&read->attr, limit) = (int)number;
 		return true;
 	}
-	if (!strcmp(name, "max_mr_size"))
-		return cairn_text_number(value, 0, UINT64_MAX, &read->attr.max_mr_size);
-	if (!strcmp(name, "max_inline_data"))
-		return cairn_text_number(value, 0, UINT32_MAX, &read->max_inline);
-	if (!strcmp(name, "max_mtu"))
-		return cairn_text_number(value, 0, 4096, &read->max_mtu) &&
-		       read->max_mtu >= 256 && !(read->max_mtu & (read->max_mtu - 1));
-	if (!strcmp(name, "transports"))
-		return profile_file_set_transports(read, value);
-	if (!strcmp(name, "atomics"))
-		return read->no_atomics = !strcmp(value, "none");
-	if (!strcmp(name, "odp"))
-		return read->no_odp = !strcmp(value, "none");
-	*known = false;
-	return false;
+	while (word->name && strcmp(word->name, name))
+		word++;
+	*known = word->name;
+	return word->name && word->set(read, value);
 }
 
 static struct cairn_profile profile_file_without_limits(void)

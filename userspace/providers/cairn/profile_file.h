@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include <infiniband/verbs.h>
@@ -29,6 +30,11 @@ struct cairn_profile {
 	int transports;			/* bits of CAIRN_PROFILE_TRANSPORT() */
 	bool no_atomics;
 	bool no_odp;
+	uint32_t qp_kbps;		/* of each queue pair; 0: no limit */
+	/* for cairn_set(1) alone */
+	uint32_t latency_us;
+	uint32_t ack_delay_us;
+	char loss[16];			/* a fraction; empty: none */
 };
 
 #define CAIRN_PROFILE_TRANSPORT(type) (1 << (type))

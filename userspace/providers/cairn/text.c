@@ -30,3 +30,22 @@ bool cairn_text_number(const char *text, int base, uint64_t max, uint64_t *numbe
 	*number = strtoull(text, &end, base);
 	return !errno && !*end && *number <= max;
 }
+
+bool cairn_text_time(const char *text, uint64_t most_us, uint32_t *us)
+{
+	static const struct cairn_text_name units[] = {
+		{ "", 1 }, { "us", 1 }, { "ms", 1000 }, { "s", 1000000 }, {}
+	};
+	const struct cairn_text_name *unit;
+	uint64_t number;
+	char *end;
+
+	errno = 0;
+	number = strtoull(text, &end, 10);
+	unit = cairn_text_find(units, end);
+	if (*text < '0' || *text > '9' || errno || !unit || !number ||
+	    number > most_us / (uint64_t)unit->value)
+		return false;
+	*us = (uint32_t)(number * (uint64_t)unit->value);
+	return true;
+}

@@ -21,5 +21,9 @@ const char *cairn_text_name(const struct cairn_text_name *names, int value);
  * in C.
  */
 bool cairn_text_number(const char *text, int base, uint64_t max, uint64_t *number);
+/* Return: whether @text is a time from 1 to @most_us (at most UINT32_MAX): a number of
+ * microseconds, or one with the unit us, ms or s.
+ */
+bool cairn_text_time(const char *text, uint64_t most_us, uint32_t *us);
 
 #endif /* CAIRN_TEXT_H */
