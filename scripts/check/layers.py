@@ -17,6 +17,8 @@ room     the other rooms include their own headers and those of rooms below them
          verbs/ and net/ do not include each other's. ROOMS has what is allowed
          besides. Files that join rooms (main.c, env.c) lie beside the rooms.
 version  kernel versions are compared in compat/ only
+size     the faults on demand have at most MOST_FAULT_LINES lines: their room, and what
+         net/ and verbs/ have for them
 
 Prints "FILE:LINE: what (rule)".
 """
@@ -62,6 +64,9 @@ COMPILER = re.compile(
     r'mem(cpy|set|cmp|move)|__fentry__|__x86_(return|indirect)_thunk\w*|__stack_chk_fail'
     r'|__warn_printk|__?fortify_panic|__fortify_report|__sw_hweight(32|64)')
 
+FAULT_SOURCES = ('fault/*.[ch]', 'net/faulty.[ch]', 'verbs/fault.[ch]')
+MOST_FAULT_LINES = 1200
+
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]*)[>"]')
 # a kernel header <net/...> has the name of a room
 OWN = re.compile(r'(wire|engine|persist|queue|mem|device|fault|lane|verbs)/')
@@ -105,6 +110,17 @@ def source_faults(path, room):
             yield f'{path}:{number}: {line.strip()} (version)'
 
 
+def size_faults():
+    """The faults on demand, if they are too long."""
+    lines = 0
+    for pattern in FAULT_SOURCES:
+        for path in glob.glob(f'{MODULE}/{pattern}'):
+            with open(path) as file:
+                lines += sum(1 for _ in file)
+    if lines > MOST_FAULT_LINES:
+        yield f'{MODULE}/fault: {lines} lines with those of net/ and verbs/ (size)'
+
+
 def sources_faults():
     rooms = ('wire', 'engine', *ROOMS)
     for room in rooms:
@@ -113,6 +129,7 @@ def sources_faults():
     for path in sorted(glob.glob('include/**/*.[ch]', recursive=True) +
                        glob.glob(f'{MODULE}/*.[ch]')):
         yield from source_faults(path, None)
+    yield from size_faults()
 
 
 def symbols(which, objects):
@@ -158,6 +175,8 @@ GOOD = {
                    '#include "device/path.h"\n',
     'queue/qicache.c': '#include "engine/qp.h"\n#include "queue/qicache.h"\n'
                        '#include <linux/bits.h>\n',
+    'fault/good.c': '\n' * 600,
+    'net/faulty.c': '\n' * 597,
     'compat/good.h': '#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)\n',
 }
 BAD = (
@@ -193,6 +212,9 @@ BAD = (
     ('queue/qicache.h', 'int f(void) { return jiffies; }'),
     ('net/x.c', '#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)'),
     ('x.c', '#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)'),
+    ('fault/x.h', '/*\n */'),
+    ('net/faulty.h', '/*\n */'),
+    ('verbs/fault.c', '/*\n */'),
 )
 # name, is it wrong, object, its code; wire_x, engine_x and queue_x are defined, too
 OBJECTS = (

@@ -8,18 +8,12 @@
 struct delay_held {
 	struct list_head node;
 	struct sk_buff *skb;
-	struct cairn_delay_place place;
-	bool swap;
+	cairn_delay_fn go;
+	u32 qpn;
+	u8 direction;
+	bool swap;		/* with the next packet of its queue pair and direction */
 	ktime_t due;
 };
-
-static void delay_unlink(struct cairn_delays *delays, struct delay_held *held)
-{
-	lockdep_assert_held(&delays->lock);
-	list_del(&held->node);
-	delays->num--;
-	delays->swaps -= held->swap;
-}
 
 /* The timer expires when the first packet is due. */
 static void delay_arm(struct cairn_delays *delays)
@@ -32,39 +26,43 @@ static void delay_arm(struct cairn_delays *delays)
 		hrtimer_start(&delays->timer, first->due, HRTIMER_MODE_ABS_SOFT);
 }
 
-static struct delay_held *delay_take_due(struct cairn_delays *delays, ktime_t now)
+static void delay_take(struct cairn_delays *delays, struct delay_held *held,
+		       struct list_head *taken)
 {
-	struct delay_held *first;
-
-	spin_lock(&delays->lock);
-	first = list_first_entry_or_null(&delays->held, struct delay_held, node);
-	if (first && ktime_after(first->due, now))
-		first = NULL;
-	if (first)
-		delay_unlink(delays, first);
-	else
-		delay_arm(delays);
-	spin_unlock(&delays->lock);
-	return first;
+	lockdep_assert_held(&delays->lock);
+	list_move_tail(&held->node, taken);
+	delays->num--;
 }
 
-static void delay_go(struct cairn_delays *delays, struct delay_held *held)
+static void delay_go(struct cairn_delays *delays, struct list_head *taken)
 {
-	held->place.go(delays->nic, held->skb);
-	kfree(held);
+	struct delay_held *held, *next;
+
+	list_for_each_entry_safe(held, next, taken, node) {
+		held->go(delays->nic, held->skb);
+		kfree(held);
+	}
 }
 
 static enum hrtimer_restart delay_expired(struct hrtimer *timer)
 {
 	struct cairn_delays *delays =
 		container_of(timer, struct cairn_delays, timer);
+	struct delay_held *held, *next;
 	ktime_t now = ktime_get();
-	struct delay_held *held;
+	LIST_HEAD(taken);
 
 	cairn_cpu_lock();
 	rcu_read_lock();
-	while ((held = delay_take_due(delays, now)))
-		delay_go(delays, held);
+	spin_lock(&delays->lock);
+	list_for_each_entry_safe(held, next, &delays->held, node) {
+		if (ktime_after(held->due, now))
+			break;
+		delay_take(delays, held, &taken);
+	}
+	delay_arm(delays);
+	spin_unlock(&delays->lock);
+	delay_go(delays, &taken);
 	rcu_read_unlock();
 	cairn_cpu_unlock();
 	return HRTIMER_NORESTART;
@@ -91,13 +89,13 @@ static void delay_insert(struct cairn_delays *delays, struct delay_held *held)
 		before = before->prev;
 	list_add(&held->node, before);
 	delays->num++;
-	delays->swaps += held->swap;
 	if (before == &delays->held)
 		delay_arm(delays);
 }
 
 bool cairn_delay_hold(struct cairn_delays *delays, struct sk_buff *skb,
-		      const struct cairn_delay_place *place, u32 us)
+		      const struct cairn_match_packet *pkt, u32 us,
+		      cairn_delay_fn go)
 {
 	struct delay_held *held = kmalloc(sizeof(*held), GFP_ATOMIC | __GFP_NOWARN);
 	bool room;
@@ -105,10 +103,14 @@ bool cairn_delay_hold(struct cairn_delays *delays, struct sk_buff *skb,
 	cairn_cpu_assert_locked();
 	if (!held)
 		return false;
-	held->skb = skb;
-	held->place = *place;
-	held->swap = !us;
-	held->due = ktime_add_us(ktime_get(), us ? us : CAIRN_DELAY_SWAP_US);
+	*held = (struct delay_held){
+		.skb = skb,
+		.go = go,
+		.qpn = pkt->qpn,
+		.direction = pkt->direction,
+		.swap = !us,
+		.due = ktime_add_us(ktime_get(), us ?: CAIRN_DELAY_SWAP_US),
+	};
 	spin_lock(&delays->lock);
 	room = delays->num < CAIRN_DELAY_PACKETS;
 	if (room)
@@ -119,42 +121,20 @@ bool cairn_delay_hold(struct cairn_delays *delays, struct sk_buff *skb,
 	return room;
 }
 
-static struct delay_held *delay_find_swap(struct cairn_delays *delays,
-					  const struct cairn_delay_place *place)
-{
-	struct delay_held *held;
-
-	lockdep_assert_held(&delays->lock);
-	if (!delays->swaps)
-		return NULL;
-	list_for_each_entry(held, &delays->held, node)
-		if (held->swap && held->place.qpn == place->qpn &&
-		    held->place.direction == place->direction)
-			return held;
-	return NULL;
-}
-
-static struct delay_held *delay_take_swap(struct cairn_delays *delays,
-					  const struct cairn_delay_place *place)
-{
-	struct delay_held *held;
-
-	spin_lock(&delays->lock);
-	held = delay_find_swap(delays, place);
-	if (held)
-		delay_unlink(delays, held);
-	spin_unlock(&delays->lock);
-	return held;
-}
-
 void cairn_delay_passed(struct cairn_delays *delays,
-			const struct cairn_delay_place *place)
+			const struct cairn_match_packet *pkt)
 {
-	struct delay_held *held;
+	struct delay_held *held, *next;
+	LIST_HEAD(taken);
 
 	cairn_cpu_assert_locked();
-	while ((held = delay_take_swap(delays, place)))
-		delay_go(delays, held);
+	spin_lock(&delays->lock);
+	list_for_each_entry_safe(held, next, &delays->held, node)
+		if (held->swap && held->qpn == pkt->qpn &&
+		    held->direction == pkt->direction)
+			delay_take(delays, held, &taken);
+	spin_unlock(&delays->lock);
+	delay_go(delays, &taken);
 }
 
 void cairn_delay_stop(struct cairn_delays *delays)
@@ -165,7 +145,6 @@ void cairn_delay_stop(struct cairn_delays *delays)
 	spin_lock_bh(&delays->lock);
 	list_splice_init(&delays->held, &list);
 	delays->num = 0;
-	delays->swaps = 0;
 	spin_unlock_bh(&delays->lock);
 	hrtimer_cancel(&delays->timer);
 	list_for_each_entry_safe(held, next, &list, node) {

@@ -11,6 +11,7 @@
 #include <linux/list.h>
 #include <linux/skbuff.h>
 #include <linux/spinlock.h>
+#include "fault/match.h"
 
 struct cairn_nic;
 
@@ -25,15 +26,7 @@ struct cairn_delays {
 	spinlock_t lock;		/* BH off */
 	struct list_head held;		/* by due time */
 	u32 num;
-	u32 swaps;			/* of them: wait for the next packet */
 	struct hrtimer timer;
-};
-
-/* Where a packet goes on. */
-struct cairn_delay_place {
-	cairn_delay_fn go;
-	u32 qpn;
-	u8 direction;			/* enum cairn_fault_directions */
 };
 
 void cairn_delay_init(struct cairn_delays *delays, struct cairn_nic *nic);
@@ -42,20 +35,22 @@ void cairn_delay_init(struct cairn_delays *delays, struct cairn_nic *nic);
  * cairn_delay_hold() - keep a packet for a time
  * @delays: of the device
  * @skb: the packet; has references to all that it needs
- * @place: where it goes on
- * @us: microseconds; 0: until cairn_delay_passed() for its place
+ * @pkt: its queue pair and direction
+ * @us: microseconds; 0: until cairn_delay_passed() for these
+ * @go: takes it afterwards
  *
  * Context: below cairn_cpu_lock().
  * Return: false without room or memory: the caller still has the packet.
  */
 bool cairn_delay_hold(struct cairn_delays *delays, struct sk_buff *skb,
-		      const struct cairn_delay_place *place, u32 us);
+		      const struct cairn_match_packet *pkt, u32 us,
+		      cairn_delay_fn go);
 
-/* A packet has passed this place: those that waited for it go on. Below
- * cairn_cpu_lock(), RCU read section.
+/* A packet has passed: those of its queue pair and direction that waited for it go on.
+ * Below cairn_cpu_lock(), RCU read section.
  */
 void cairn_delay_passed(struct cairn_delays *delays,
-			const struct cairn_delay_place *place);
+			const struct cairn_match_packet *pkt);
 
 /* Free all that wait now; no timer runs afterwards. Process context, sleeps. */
 void cairn_delay_stop(struct cairn_delays *delays);

@@ -17,12 +17,9 @@
 
 /* skb->cb of a packet that is complete. */
 struct faulty_cb {
+	struct cairn_match_packet pkt;
 	u32 base;	/* the ICRC of the headers before the BTH */
 	u16 id;		/* for cairn_icrc_bth() */
-	u8 opcode;
-	u32 qpn;
-	u32 len;	/* bytes of payload */
-	u32 key;	/* 0: none */
 };
 
 /* A train on its way. */
@@ -104,10 +101,14 @@ static bool faulty_write(struct faulty *faulty, const struct cairn_train *one,
 	cb = faulty_cb(frame.skb);
 	cb->base = frame.base;
 	cb->id = faulty->path->ipv6 ? 0 : frame.id - 1;
-	cb->opcode = one->first.opcode;
-	cb->qpn = faulty->path->qpn ?: one->first.src_qpn;
-	cb->len = one->length;
-	cb->key = cairn_pkt_has_key(&one->first) ? one->first.rkey : 0;
+	cb->pkt = (struct cairn_match_packet){
+		.qpn = faulty->path->qpn ?: one->first.src_qpn,
+		.len = one->length,
+		.key = cairn_pkt_has_key(&one->first) ? one->first.rkey : 0,
+		.opcode = one->first.opcode,
+		.direction = CAIRN_FAULT_SENT,
+	};
+	memcpy(cb->pkt.peer, &faulty->path->daddr, sizeof(cb->pkt.peer));
 	__skb_queue_tail(&faulty->skbs, frame.skb);
 	return true;
 }
@@ -138,7 +139,7 @@ void cairn_faulty_flip(struct sk_buff *skb, u32 len)
 /* The receiver has to look at the ICRC, even if it is on this host. */
 static void faulty_corrupt(struct sk_buff *skb)
 {
-	cairn_faulty_flip(skb, faulty_cb(skb)->len);
+	cairn_faulty_flip(skb, faulty_cb(skb)->pkt.len);
 	skb->ip_summed = CHECKSUM_NONE;
 	udp_hdr(skb)->check = 0;
 }
@@ -150,82 +151,38 @@ static void faulty_corrupt_past_icrc(struct sk_buff *skb)
 	u32 covered = skb_tail_pointer(skb) - bth - CAIRN_ICRC_LEN;
 	__le32 icrc;
 
-	cairn_faulty_flip(skb, cb->len);
+	cairn_faulty_flip(skb, cb->pkt.len);
 	icrc = cairn_icrc_finish(cairn_icrc_bth(cb->base, cb->id, bth, covered));
 	memcpy(bth + covered, &icrc, sizeof(icrc));
 }
 
-/* @skb: NULL without memory for it. */
-static void faulty_leave(struct faulty *faulty, struct sk_buff *skb)
-{
-	struct cairn_frame frame = { .skb = skb };
-	u32 len;
-	bool left;
-
-	if (!skb)
-		return;
-	len = faulty_cb(skb)->len;
-	/* It is the IP stack's from here on. */
-	memset(skb->cb, 0, sizeof(skb->cb));
-	left = cairn_net_tx_send(faulty->nic, &frame, faulty->path, faulty->dst);
-	cairn_net_tx_count(faulty->nic, 1, len, left, CAIRN_CTR_TX_DROPPED);
-}
-
-/* A packet that has waited leaves. */
+/* Send a packet that cairn_net_tx_keep() has prepared. It is the IP stack's then. */
 static void faulty_go_on(struct cairn_nic *nic, struct sk_buff *skb)
 {
-	u32 len = faulty_cb(skb)->len;
+	u32 len = faulty_cb(skb)->pkt.len;
 
 	memset(skb->cb, 0, sizeof(skb->cb));
 	cairn_net_tx_count(nic, 1, len, cairn_net_tx_kept(nic, skb),
 			   CAIRN_CTR_TX_DROPPED);
 }
 
-/* Without room it leaves at once. @us: as for cairn_delay_hold(). */
-static void faulty_delay(struct faulty *faulty, struct sk_buff *skb, u32 us)
-{
-	const struct cairn_delay_place place = {
-		.go = faulty_go_on,
-		.qpn = faulty_cb(skb)->qpn,
-		.direction = CAIRN_FAULT_SENT,
-	};
-
-	cairn_net_tx_keep(skb, faulty->path, faulty->dst);
-	if (!cairn_delay_hold(cairn_fault_delays(faulty->nic), skb, &place, us))
-		faulty_go_on(faulty->nic, skb);
-}
-
-/* Send a packet, and behind it those that waited for it. */
-static void faulty_pass(struct faulty *faulty, struct sk_buff *skb)
-{
-	const struct cairn_delay_place place = {
-		.qpn = faulty_cb(skb)->qpn,
-		.direction = CAIRN_FAULT_SENT,
-	};
-
-	faulty_leave(faulty, skb);
-	cairn_delay_passed(cairn_fault_delays(faulty->nic), &place);
-}
-
+/* Apply the rules to a packet. If it leaves, packets that waited for it leave behind it. */
 static void faulty_send(struct faulty *faulty, struct sk_buff *skb)
 {
-	struct cairn_match_packet pkt = {
-		.qpn = faulty_cb(skb)->qpn,
-		.len = faulty_cb(skb)->len,
-		.key = faulty_cb(skb)->key,
-		.opcode = faulty_cb(skb)->opcode,
-		.direction = CAIRN_FAULT_SENT,
-	};
-	struct cairn_fault_hit hit;
+	struct cairn_delays *delays = cairn_fault_delays(faulty->nic);
+	const struct cairn_match_packet pkt = faulty_cb(skb)->pkt;
+	struct cairn_fault_hit hit = cairn_fault_meet(faulty->nic, &pkt);
+	struct sk_buff *twin;
 
-	memcpy(pkt.peer, &faulty->path->daddr, sizeof(pkt.peer));
-	hit = cairn_fault_meet(faulty->nic, &pkt);
+	cairn_net_tx_keep(skb, faulty->path, faulty->dst);
 	switch (hit.act) {
 	case CAIRN_FAULT_DROP:
 		kfree_skb(skb);
 		return;
 	case CAIRN_FAULT_DUPLICATE:
-		faulty_leave(faulty, skb_copy(skb, FAULTY_GFP));
+		twin = skb_copy(skb, FAULTY_GFP);
+		if (twin)
+			faulty_go_on(faulty->nic, twin);
 		break;
 	case CAIRN_FAULT_CORRUPT:
 		faulty_corrupt(skb);
@@ -235,10 +192,13 @@ static void faulty_send(struct faulty *faulty, struct sk_buff *skb)
 		break;
 	case CAIRN_FAULT_DELAY:
 	case CAIRN_FAULT_REORDER:
-		faulty_delay(faulty, skb, hit.delay_us);
+		/* without room it leaves at once */
+		if (!cairn_delay_hold(delays, skb, &pkt, hit.delay_us, faulty_go_on))
+			faulty_go_on(faulty->nic, skb);
 		return;
 	}
-	faulty_pass(faulty, skb);
+	faulty_go_on(faulty->nic, skb);
+	cairn_delay_passed(delays, &pkt);
 }
 
 /* Write all packets. Return: the number of those before the first that fails. */

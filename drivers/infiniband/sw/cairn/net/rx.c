@@ -596,29 +596,24 @@ static struct sk_buff *rx_copy_packet(const struct rx_arrival *arrival,
 	return skb;
 }
 
-/* The copy of @pkt goes on: at once, or when its delay is over. Behind it go those that
+/* The copy of @met goes on: at once, or when its delay is over. Behind it go those that
  * waited for it, if it has met no rule. Consumes @skb.
  */
 static void rx_pass_copy(struct cairn_nic *nic, struct sk_buff *skb,
-			 const struct cairn_pkt *pkt,
+			 const struct cairn_match_packet *met,
 			 const struct cairn_fault_hit *hit)
 {
-	const struct cairn_delay_place place = {
-		.go = rx_again,
-		.qpn = pkt->qpn,
-		.direction = CAIRN_FAULT_RECEIVED,
-	};
 	struct cairn_delays *delays = cairn_fault_delays(nic);
 
 	cairn_rx_cb(skb)->refuse = hit->refuse;
 	if (hit->act == CAIRN_FAULT_CORRUPT_PAST_ICRC)
-		cairn_faulty_flip(skb, pkt->payload_len);
+		cairn_faulty_flip(skb, met->len);
 	if ((hit->act == CAIRN_FAULT_DELAY || hit->act == CAIRN_FAULT_REORDER) &&
-	    cairn_delay_hold(delays, skb, &place, hit->delay_us))
+	    cairn_delay_hold(delays, skb, met, hit->delay_us, rx_again))
 		return;
 	rx_again(nic, skb);
 	if (!hit->act)
-		cairn_delay_passed(delays, &place);
+		cairn_delay_passed(delays, met);
 }
 
 /* The sender's address, IPv4-mapped. */
@@ -662,7 +657,7 @@ static void rx_meet_faults(const struct rx_arrival *arrival,
 	for (; copies; copies--) {
 		skb = rx_copy_packet(arrival, offset, len);
 		if (skb)
-			rx_pass_copy(arrival->nic, skb, pkt, &hit);
+			rx_pass_copy(arrival->nic, skb, &met, &hit);
 	}
 }
 
