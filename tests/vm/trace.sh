@@ -195,6 +195,11 @@ print(sum("marker-end" in x.attrib for x in tree.parse(sys.argv[1]).iter()))' "$
 		$(captured 'sent by QP [0-9]+ of process [0-9]+ .verbs_verify.') >= 20 && \
 		$(captured 'completed after [0-9.]+ [mu]*s: success') >= 20 && $(captured 'for QP [0-9]+') > 0"
 	expect_that "retransmissions say so" "$(captured 'sent by QP [^,]*, again') > 0"
+	cairn_explain --read "$lib_tmp/pcapng" >"$lib_tmp/explained"
+	expect_that "cairn_explain reads them" \
+		"$(explained ' WRITE 0x') >= 20 && $(explained 'send completion 0x.* after') > 0 && \
+		$(explained 'WRITE .*again.* -->') > 0 && $(explained '<-- ') > 0 && \
+		$(explained "QP [0-9]+ .$IF_A., process [0-9]+ .verbs_verify.") == 1"
 	# as Wireshark starts and ends it
 	mkfifo "$lib_tmp/fifo"
 	# its first bytes say that the capture has begun
