@@ -105,39 +105,53 @@ static const struct setting {
 	const char *name;
 	int (*set)(struct ibv_context *ctx, const char *value);
 } settings[] = {
-	{ "idle-time=", set_idle_time },
-	{ "loopback=", set_loopback },
-	{ "fabric=", set_fabric },
-	{ "capture=", set_capture },
-	{ "persistent=", set_persistent },
-	{ "congestion-control=", set_cc },
-	{ "profile=", set_profile },
+	{ "idle-time", set_idle_time },
+	{ "loopback", set_loopback },
+	{ "fabric", set_fabric },
+	{ "capture", set_capture },
+	{ "persistent", set_persistent },
+	{ "congestion-control", set_cc },
+	{ "profile", set_profile },
 };
 
 #define SETTINGS	(sizeof(settings) / sizeof(settings[0]))
 
-static int set_one(struct ibv_context *ctx, const char *arg)
+/* "NAME=VALUE", or "NAME" and "VALUE". *@words: how many of @args were used. */
+static int set_one(struct ibv_context *ctx, char **args, unsigned int *words)
 {
+	const char *value = args[1];
 	size_t length;
 	unsigned int i;
 
 	for (i = 0; i < SETTINGS; i++) {
 		length = strlen(settings[i].name);
-		if (!strncmp(arg, settings[i].name, length))
-			return settings[i].set(ctx, arg + length);
+		if (strncmp(args[0], settings[i].name, length))
+			continue;
+		*words = 1;
+		if (args[0][length] == '=')
+			return settings[i].set(ctx, args[0] + length + 1);
+		/* the next setting is no value */
+		if (args[0][length] || !value || strchr(value, '='))
+			return EINVAL;
+		*words = 2;
+		return settings[i].set(ctx, value);
 	}
+	*words = 1;
 	return EINVAL;
 }
 
 static int set_all(struct ibv_context *ctx, char **args)
 {
+	unsigned int words;
 	int err, failed = 0;
 
-	for (; *args; args++) {
-		err = set_one(ctx, *args);
+	for (; *args; args += words) {
+		err = set_one(ctx, args, &words);
 		if (!err)
 			continue;
-		fprintf(stderr, "cairn_set: %s: %s\n", *args, strerror(err));
+		fprintf(stderr, "cairn_set: %s%s%s: %s\n", args[0],
+			words == 2 ? " " : "", words == 2 ? args[1] : "",
+			strerror(err));
 		failed = 1;
 	}
 	return failed;
