@@ -542,7 +542,7 @@ static bool is_seen(struct queue *queue)
 	return false;
 }
 
-/* However fast the threads are, the lane has looked so often between two posts. */
+/* However fast the threads are, the lane looks so often before this returns. */
 static void wait_for_polls(u32 n)
 {
 	u32 from = __atomic_load_n(&polls_done, __ATOMIC_RELAXED);
@@ -555,13 +555,16 @@ static void *post_all_the_time(void *arg)
 {
 	struct queue *queue = arg;	/* two of one owner */
 	u64 rand = 1 + (queue - all_queues);
+	u32 wait;
 	int i;
 
 	for (i = 0; i < ROUNDS; i++) {
 		rand = rand * 6364136223846793005ULL + 1442695040888963407ULL;
 		post_one(&queue[rand >> 63]);
-		if (rand >> 62 & 1)
-			wait_for_polls(rand >> 59 & 7);
+		/* Time passes here only: a poster without a CPU finds the lane as it was. */
+		wait = rand >> 62 & 1 ? rand >> 59 & 7 : 0;
+		__atomic_add_fetch(&clock_ns, wait * MS, __ATOMIC_RELAXED);
+		wait_for_polls(wait);
 		if (rand >> 58 & 1 && !(is_seen(&queue[0]) && is_seen(&queue[1]))) {
 			ktap_fail("post %d was not seen", i);
 			break;
@@ -594,7 +597,6 @@ static void *come_and_go(void *arg)
 static void *poll_all_the_time(void *arg)
 {
 	while (!__atomic_load_n(&stop_lane, __ATOMIC_RELAXED)) {
-		__atomic_add_fetch(&clock_ns, MS, __ATOMIC_RELAXED);
 		lane_go(true);
 		if (polls_done % 8 == 7)
 			lane_rest(true);
