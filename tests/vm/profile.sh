@@ -117,7 +117,7 @@ expect "... has rules behind those of others" "$(rules | tr '\n' ' ')" \
 printf 'latency 2ms\nqp_bandwidth 10mbit\n' >"$lib_tmp/slower"
 run_ok "another profile replaces it" in_a cairn_set "$DEV_A" profile="$lib_tmp/slower"
 expect "... and its rules" "$(rules | tr '\n' ' ')" "received:act=drop,qp=16777215 sent:act=delay,time=2000us "
-run_ok "it is taken back" in_a cairn_set "$DEV_A" profile=none
+run_ok "two profiles, and none again" in_a cairn_set "$DEV_A" profile=slow profile="$lib_tmp/slower" profile=none
 expect "... and the rules of others stay" "$(rules)" received:act=drop,qp=16777215
 mapfile -t more < <(yes received:qp=16777214 | head -n 30)
 in_a cairn_fault "$DEV_A" add "${more[@]}"

@@ -123,11 +123,11 @@ static int set_one(struct ibv_context *ctx, char **args, unsigned int *words)
 	size_t length;
 	unsigned int i;
 
+	*words = 1;
 	for (i = 0; i < SETTINGS; i++) {
 		length = strlen(settings[i].name);
 		if (strncmp(args[0], settings[i].name, length))
 			continue;
-		*words = 1;
 		if (args[0][length] == '=')
 			return settings[i].set(ctx, args[0] + length + 1);
 		/* the next setting is no value */
@@ -136,7 +136,6 @@ static int set_one(struct ibv_context *ctx, char **args, unsigned int *words)
 		*words = 2;
 		return settings[i].set(ctx, value);
 	}
-	*words = 1;
 	return EINVAL;
 }
 

@@ -122,6 +122,8 @@ static int set_profile_choose(struct ibv_context *ctx, const struct set_profile 
 	struct cairn_profile_choice choice;
 	int err;
 
+	before.num = 0;
+	wanted.num = 0;
 	if (!cairn_profile_choice_open(&choice, ctx->device)) {
 		set_rules_recorded(&before, choice.file);
 		cairn_profile_choice_close(&choice);

@@ -81,13 +81,14 @@ static int set_rules_list(struct ibv_context *ctx, struct set_rules *rules)
 static int set_rules_replace(struct ibv_context *ctx, const struct set_rules *before,
 			     const struct set_rules *kept, const struct set_rules *more)
 {
-	int err;
+	int err = 0;
 
-	err = kept->num == before->num ? 0 : cairndv_fault_clear(ctx);
-	if (err)
-		return err;
-	if (kept->num != before->num)
+	if (kept->num != before->num) {
+		err = cairndv_fault_clear(ctx);
+		if (err)
+			return err;
 		err = set_rules_add_all(ctx, kept);
+	}
 	if (!err)
 		err = set_rules_add_all(ctx, more);
 	if (err && !cairndv_fault_clear(ctx))
