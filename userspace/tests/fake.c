@@ -2,7 +2,6 @@
 #define _GNU_SOURCE
 #include <assert.h>
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +13,7 @@
 
 #include "cq.h"
 #include "fake.h"
+#include "fake_methods.h"
 #include "qp.h"
 
 #define MEMORY		(64u << 20)
@@ -33,11 +33,8 @@ void *__wrap_mmap(void *addr, size_t len, int prot, int flags, int fd,
 		  off_t offset);
 int __wrap_munmap(void *addr, size_t len);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
-int __wrap_ioctl(int fd, unsigned long request, ...);
-static int fake_prepare(const struct ib_uverbs_ioctl_hdr *hdr);
-static int fake_release(const struct ib_uverbs_ioctl_hdr *hdr);
 
-static bool fake_is_device(int fd)
+bool fake_is_device(int fd)
 {
 	return fd == fake.fd || (fake.second_fd && fd == fake.second_fd);
 }
@@ -68,278 +65,6 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
 		return __real_clock_gettime(clock, now);
 	now->tv_sec = (time_t)(fake.clock_ns / 1000000000);
 	now->tv_nsec = (long)(fake.clock_ns % 1000000000);
-	return 0;
-}
-
-static int take_ioctl_error(void)
-{
-	int err = fake.ioctl_errors[0];
-
-	memmove(fake.ioctl_errors, fake.ioctl_errors + 1,
-		sizeof(fake.ioctl_errors) - sizeof(fake.ioctl_errors[0]));
-	fake.ioctl_errors[3] = 0;
-	return err;
-}
-
-static void method_doorbell(const struct ib_uverbs_attr *attr)
-{
-	const void *data = attr->len > sizeof(attr->data) ?
-				   (const void *)(uintptr_t)attr->data :
-				   &attr->data;
-	uint32_t count = attr->len / sizeof(fake.doorbell);
-
-	assert(attr->attr_id == CAIRN_ATTR_DOORBELL && count &&
-	       count <= CAIRN_MAX_DOORBELLS &&
-	       attr->len == count * sizeof(fake.doorbell));
-	fake.doorbells++;
-	fake.rung += count;
-	for (uint32_t i = 0; i < count; i++) {
-		memcpy(&fake.doorbell,
-		       (const char *)data + i * sizeof(fake.doorbell),
-		       sizeof(fake.doorbell));
-		if (fake.on_doorbell)
-			fake.on_doorbell(&fake.doorbell);
-	}
-}
-
-static int method_persist_done(const struct ib_uverbs_ioctl_hdr *hdr)
-{
-	const struct ib_uverbs_attr *attr = hdr->attrs;
-	size_t size = sizeof(fake.persist_done[0]);
-
-	assert(attr->attr_id == CAIRN_ATTR_PERSIST_DONE && attr->len &&
-	       attr->len <= sizeof(fake.persist_done) && !(attr->len % size));
-	fake.persist_dones++;
-	fake.persist_answers = attr->len / size;
-	memcpy(fake.persist_done, (void *)(uintptr_t)attr->data, attr->len);
-	if (fake.on_persist_done)
-		fake.on_persist_done(fake.persist_done, fake.persist_answers);
-	if (hdr->num_attrs == 1)
-		return 0;
-	assert(attr[1].attr_id == CAIRN_ATTR_PERSIST_DONE_REFUSED &&
-	       attr[1].len == sizeof(fake.persist_refused));
-	memcpy((void *)(uintptr_t)attr[1].data, &fake.persist_refused,
-	       sizeof(fake.persist_refused));
-	if (!fake.persist_refused)
-		return 0;
-	errno = ENOENT;
-	return -1;
-}
-
-static void method_set_idle(const struct ib_uverbs_attr *attr)
-{
-	assert(attr->attr_id == CAIRN_ATTR_SET_IDLE &&
-	       attr->len == sizeof(fake.set_idle));
-	memcpy(&fake.set_idle, &attr->data, sizeof(fake.set_idle));
-}
-
-static void method_set_loopback(const struct ib_uverbs_attr *attr)
-{
-	assert(attr->attr_id == CAIRN_ATTR_SET_LOOPBACK &&
-	       attr->len == sizeof(fake.set_loopback));
-	memcpy(&fake.set_loopback, &attr->data, sizeof(fake.set_loopback));
-}
-
-static void method_set_fabric(const struct ib_uverbs_attr *attr)
-{
-	assert(attr->attr_id == CAIRN_ATTR_SET_FABRIC &&
-	       attr->len == sizeof(fake.set_fabric));
-	memcpy(&fake.set_fabric, (void *)(uintptr_t)attr->data,
-	       sizeof(fake.set_fabric));
-}
-
-static void method_set_capture(const struct ib_uverbs_attr *attr)
-{
-	assert(attr->attr_id == CAIRN_ATTR_SET_CAPTURE &&
-	       attr->len == sizeof(fake.set_capture));
-	memcpy(&fake.set_capture, &attr->data, sizeof(fake.set_capture));
-}
-
-static void method_set_persistent(const struct ib_uverbs_attr *attr)
-{
-	assert(attr->attr_id == CAIRN_ATTR_SET_PERSISTENT &&
-	       attr->len == sizeof(fake.set_persistent));
-	memcpy(&fake.set_persistent, &attr->data, sizeof(fake.set_persistent));
-}
-
-static void method_flush_limit(const struct ib_uverbs_attr *attrs)
-{
-	assert(attrs[0].attr_id == CAIRN_ATTR_FLUSH_LIMIT_MR && !attrs[0].len);
-	assert(attrs[1].attr_id == CAIRN_ATTR_FLUSH_LIMIT_IN &&
-	       attrs[1].len == sizeof(fake.flush_limit));
-	fake.flush_limit_mr = attrs[0].data;
-	memcpy(&fake.flush_limit, &attrs[1].data, sizeof(fake.flush_limit));
-}
-
-static void method_tuning(const struct ib_uverbs_ioctl_hdr *hdr)
-{
-	if (hdr->method_id == CAIRN_METHOD_SET_FLUSH_LIMIT) {
-		assert(hdr->num_attrs == 2);
-		method_flush_limit(hdr->attrs);
-		return;
-	}
-	switch (hdr->method_id) {
-	case CAIRN_METHOD_SET_LOOPBACK:
-		method_set_loopback(&hdr->attrs[0]);
-		break;
-	case CAIRN_METHOD_SET_FABRIC:
-		method_set_fabric(&hdr->attrs[0]);
-		break;
-	case CAIRN_METHOD_SET_CAPTURE:
-		method_set_capture(&hdr->attrs[0]);
-		break;
-	case CAIRN_METHOD_SET_PERSISTENT:
-		method_set_persistent(&hdr->attrs[0]);
-		break;
-	default:
-		assert(hdr->method_id == CAIRN_METHOD_SET_IDLE);
-		method_set_idle(&hdr->attrs[0]);
-	}
-}
-
-static void fake_answer(const struct ib_uverbs_attr *attr, const void *data,
-			size_t size)
-{
-	assert(attr->len == size);
-	memcpy((void *)(uintptr_t)attr->data, data, size);
-}
-
-static void method_peer(const struct ib_uverbs_ioctl_hdr *hdr)
-{
-	const struct ib_uverbs_attr *attrs = hdr->attrs;
-
-	assert(hdr->method_id == CAIRN_METHOD_QUERY_PEER &&
-	       hdr->num_attrs == 3);
-	assert(attrs[0].attr_id == CAIRN_ATTR_QUERY_PEER_QP && !attrs[0].len);
-	assert(attrs[1].attr_id == CAIRN_ATTR_QUERY_PEER_IN &&
-	       attrs[1].len == sizeof(fake.query_peer));
-	assert(attrs[2].attr_id == CAIRN_ATTR_QUERY_PEER_OUT);
-	fake.method_qp = attrs[0].data;
-	memcpy(&fake.query_peer, &attrs[1].data, sizeof(fake.query_peer));
-	fake_answer(&attrs[2], &fake.peer_caps, sizeof(fake.peer_caps));
-}
-
-static void method_cq(const struct ib_uverbs_ioctl_hdr *hdr)
-{
-	assert(hdr->method_id == CAIRN_METHOD_LOOK_CQ && hdr->num_attrs == 1);
-	assert(hdr->attrs[0].attr_id == CAIRN_ATTR_LOOK_CQ &&
-	       !hdr->attrs[0].len);
-	fake.looked_at = hdr->attrs[0].data;
-	fake.looks++;
-}
-
-/* A rule of a process is kept as it is. */
-static void method_fault(const struct ib_uverbs_ioctl_hdr *hdr)
-{
-	const struct ib_uverbs_attr *attr = &hdr->attrs[0];
-	struct cairn_fault_state *next = &fake.faults.rules[fake.faults.num];
-
-	switch (hdr->method_id) {
-	case CAIRN_METHOD_ADD_FAULT:
-		assert(attr->attr_id == CAIRN_ATTR_ADD_FAULT_RULE &&
-		       attr->len == sizeof(next->rule));
-		memcpy(&next->rule, (void *)(uintptr_t)attr->data, sizeof(next->rule));
-		fake.faults.num++;
-		break;
-	case CAIRN_METHOD_LIST_FAULTS:
-		assert(attr->attr_id == CAIRN_ATTR_LIST_FAULTS_OUT);
-		fake_answer(attr, &fake.faults, sizeof(fake.faults));
-		break;
-	default:
-		assert(hdr->method_id == CAIRN_METHOD_CLEAR_FAULTS);
-		fake.faults.num = 0;
-	}
-}
-
-static void method_query_device(const struct ib_uverbs_attr *attr)
-{
-	assert(attr->attr_id == CAIRN_ATTR_QUERY_DEVICE_CAPS &&
-	       attr->len == sizeof(fake.caps));
-	memcpy((void *)(uintptr_t)attr->data, &fake.caps, sizeof(fake.caps));
-}
-
-static void method_modify_cc(const struct ib_uverbs_ioctl_hdr *hdr)
-{
-	const struct ib_uverbs_attr *in = &hdr->attrs[0];
-
-	assert(in->attr_id == CAIRN_ATTR_MODIFY_CC_IN &&
-	       in->len == sizeof(fake.cc));
-	memcpy(&fake.cc, (void *)(uintptr_t)in->data, sizeof(fake.cc));
-	fake.method_qp = 0;
-	if (hdr->num_attrs == 1)
-		return;
-	assert(hdr->attrs[1].attr_id == CAIRN_ATTR_MODIFY_CC_QP);
-	fake.method_qp = hdr->attrs[1].data;
-}
-
-int __wrap_ioctl(int fd, unsigned long request, ...)
-{
-	struct ib_uverbs_ioctl_hdr *hdr;
-	va_list ap;
-	int err;
-
-	va_start(ap, request);
-	hdr = va_arg(ap, void *);
-	va_end(ap);
-	assert(fake_is_device(fd) && request == RDMA_VERBS_IOCTL);
-	fake.ioctl_fd = fd;
-	assert(hdr->length <= sizeof(fake.ioctl_bytes));
-	memcpy(fake.ioctl_bytes, hdr, hdr->length);
-	err = take_ioctl_error();
-	if (err) {
-		errno = err;
-		return -1;
-	}
-	if (hdr->object_id == CAIRN_OBJECT_DEVICE &&
-	    hdr->method_id == CAIRN_METHOD_PREPARE_RING)
-		return fake_prepare(hdr);
-	assert(hdr->driver_id == CAIRN_DRIVER_ID);
-	if (hdr->object_id == CAIRN_OBJECT_TUNING) {
-		method_tuning(hdr);
-		return 0;
-	}
-	if (hdr->object_id == CAIRN_OBJECT_PEER) {
-		method_peer(hdr);
-		return 0;
-	}
-	if (hdr->object_id == CAIRN_OBJECT_FAULT) {
-		method_fault(hdr);
-		return 0;
-	}
-	if (hdr->object_id == CAIRN_OBJECT_CQ) {
-		method_cq(hdr);
-		return 0;
-	}
-	assert(hdr->object_id == CAIRN_OBJECT_DEVICE);
-	if (hdr->method_id == CAIRN_METHOD_DEREG_MR)
-		return fake_release(hdr);
-	if (hdr->method_id == CAIRN_METHOD_PERSIST_DONE)
-		return method_persist_done(hdr);
-	assert(hdr->num_attrs == 1 || hdr->attrs[1].len == 0);
-	assert(hdr->attrs[0].flags == UVERBS_ATTR_F_MANDATORY);
-	switch (hdr->method_id) {
-	case CAIRN_METHOD_DOORBELL:
-		method_doorbell(&hdr->attrs[0]);
-		break;
-	case CAIRN_METHOD_QUERY_DEVICE:
-		method_query_device(&hdr->attrs[0]);
-		break;
-	case CAIRN_METHOD_QUERY_RATE:
-		assert(hdr->num_attrs == 2 &&
-		       hdr->attrs[1].attr_id == CAIRN_ATTR_QUERY_RATE_QP);
-		fake.method_qp = hdr->attrs[1].data;
-		fake_answer(&hdr->attrs[0], &fake.qp_rate,
-			    sizeof(fake.qp_rate));
-		break;
-	case CAIRN_METHOD_QUERY_CC:
-		fake_answer(&hdr->attrs[0], &fake.cc, sizeof(fake.cc));
-		break;
-	case CAIRN_METHOD_MODIFY_CC:
-		method_modify_cc(hdr);
-		break;
-	default:
-		assert(!"a known method");
-	}
 	return 0;
 }
 
@@ -480,7 +205,7 @@ static void forget_next(struct fake_ring *ring)
 	ring->next.depth = 0;
 }
 
-static int fake_prepare(const struct ib_uverbs_ioctl_hdr *hdr)
+int fake_prepare(const struct ib_uverbs_ioctl_hdr *hdr)
 {
 	const struct ib_uverbs_attr *attr = hdr->attrs;
 	struct cairn_prepare_ring_resp *resp;
@@ -771,7 +496,7 @@ uint32_t *fake_release_words(void)
 	return (void *)(fake.memory + RELEASE_BASE);
 }
 
-static int fake_release(const struct ib_uverbs_ioctl_hdr *hdr)
+int fake_release(const struct ib_uverbs_ioctl_hdr *hdr)
 {
 	const struct ib_uverbs_attr *attr = hdr->attrs;
 	struct cairn_dereg_mr_resp *resp;
