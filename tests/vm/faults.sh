@@ -10,7 +10,6 @@
 # dmesg-allow: ref_tracker: memory allocation failure, unreliable refcount tracker
 # dmesg-allow: cairn: Unknown symbol [a-z_]+ \(err -12\)
 # dmesg-allow: at kernel/trace/trace_events.c:[0-9]+ event_
-# dmesg-allow: cut here
 #
 # Allocations and copies from and to processes fail, one after the other and at random,
 # each allocation of the module at least once. This needs a kernel with fault injection

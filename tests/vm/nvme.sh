@@ -3,7 +3,6 @@
 # topology: none
 # timeout: 150
 # kernels: 6.1 6.12
-# dmesg-allow: nvme|nvmet|I/O error|Buffer I/O|null_blk
 #
 # NVMe over Fabrics: the kernel's target and its initiator.
 

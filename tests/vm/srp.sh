@@ -3,7 +3,6 @@
 # topology: none
 # timeout: 120
 # kernels: 6.12
-# dmesg-allow: scsi|sd |ib_srpt?:|srpt_|I/O error|rejecting I/O|REQ_NOT_CONN
 #
 # SRP: the kernel's target on a RAM disk, and the kernel's initiator, connected by
 # rdma_cm, without a program of user space.
