@@ -224,7 +224,7 @@ endif
 intree: deps-quick
 	@scripts/intree $(if $(TREE),--tree '$(TREE)',$(KVER))
 
-demo: all
+demo:
 	@scripts/demo.sh
 
 # what "make bench" runs inside the guest

@@ -21,8 +21,9 @@ EOT
 cd "$top"
 echo '==> installing what is missing'
 scripts/deps.sh
+# this kernel only: another module takes as long again
 echo "==> building module (kernel $kernel) and provider"
-make --no-print-directory KVER="$kernel" >build-demo.log 2>&1 || {
+make --no-print-directory -j"$(nproc)" KVER="$kernel" >build-demo.log 2>&1 || {
 	tail -n 30 build-demo.log
 	exit 1
 }

@@ -117,9 +117,9 @@ kbuild() {
 }
 
 # finds warnings of modpost, which -Werror does not reach; messages about another
-# compiler than the kernel's, or about make's jobs, are none
+# compiler or pahole than the kernel's, or about make's jobs, are none
 warnings() {
-	grep -iE '(^|[^a-z-])warning:' "$1" | grep -vE 'compiler differs|jobserver'
+	grep -iE '(^|[^a-z-])warning:' "$1" | grep -vE '(compiler|pahole version) differs|jobserver'
 }
 
 # A module tree for the VM: the stock modules and ours, with depmod's tables,

@@ -5,6 +5,9 @@ References of documents exist.
 
 - A file that README.md, CONTRIBUTING.md or a page of Documentation names is in the tree.
 - A label of Documentation/origins.rst that code or a page refers to is there.
+- A manual page of ours that a page or a file of userspace names is there.
+- Documentation/install.rst names the packages that building needs.
+- The structures of manual pages are those of cairndv.h.
 
   scripts/check/docs.py [--self-test]
 """
@@ -25,6 +28,8 @@ NAMED = re.compile(r'`([\w./*-]+(?:\.(?:c|h|rst|sh|py|lua|json|map|mutants)|/))`
 # installed, made by the build, or a pattern for the reader
 ELSEWHERE = re.compile(r'^(?:/|\.\./|build/|infiniband/|rdma/cairn-abi\.h$)|NAME|NOUN|\bhello|_hello_|^X\.')
 REFERRED = re.compile(r'origins\.rst[`,\s*]+((?:[PQSEF]\d+(?:(?:,| and| to)\s+)?)+)')
+# in roff, in reStructuredText and in plain text
+MANUAL = re.compile(r'\b(cairn(?:\\?-|\w)*)`* ?\(([1-8])\)')
 LABEL = re.compile(r'_`([PQSEF]\d+)`')
 
 
@@ -46,6 +51,33 @@ def missing_labels(text, labels):
     return sorted(set(found) - labels)
 
 
+def missing_manuals(text):
+    """Manual pages that a text refers to and that are not there."""
+    found = {f'{name}.{section}'.replace('\\', '') for name, section in MANUAL.findall(text)}
+    return sorted(page for page in found
+                  if not os.path.exists(os.path.join(TOP, 'userspace', 'man', page)))
+
+
+def missing_packages(control, page):
+    """Packages that building needs (debian/control) and that the page does not name."""
+    needed = re.search(r'Build-Depends:((?:[^\n]|\n )*)', control)[1]
+    names = {'dh-sequence-dkms': 'dh-dkms', 'dh-sequence-python3': 'dh-python',
+             'debhelper-compat': 'debhelper', 'python3': 'debhelper'}
+    found = [re.split(r'[ :(]', one.strip())[0] for one in needed.split(',')]
+    return [name for name in (names.get(one, one) for one in found) if f'``{name}``' not in page]
+
+
+def missing_members(header, page):
+    """Members of the structures that a manual page has otherwise than the header."""
+    def structures(text):
+        text = re.sub(r'/\*.*?\*/', '', text, flags=re.S)
+        return {name: [' '.join(member.split()) for member in members.split(';')]
+                for name, members in re.findall(r'struct (cairndv_\w+) \{(.*?)\};', text, re.S)}
+    known = structures(header)
+    return sorted(name for name, members in structures(page.replace('\\-', '-')).items()
+                  if '...' not in members and members != known.get(name))
+
+
 def read(path):
     with open(os.path.join(TOP, path), encoding='utf-8') as f:
         return f.read()
@@ -65,6 +97,16 @@ def check():
         if not path.endswith('docs.py'):
             bad += [f'{path}: origins.rst has no {label}'
                     for label in missing_labels(read(path), labels)]
+    files = subprocess.run(['git', '-C', TOP, 'ls-files', 'userspace', 'include', *pages],
+                           capture_output=True, text=True, check=False).stdout.split()
+    for path in files:
+        bad += [f'{path}: userspace/man has no {page}' for page in missing_manuals(read(path))]
+    bad += [f'Documentation/install.rst: building needs {name} (debian/control)' for name in
+            missing_packages(read('debian/control'), read('Documentation/install.rst'))]
+    header = read('userspace/providers/cairn/cairndv.h')
+    for path in sorted(glob.glob(os.path.join(TOP, 'userspace', 'man', '*.[37]'))):
+        bad += [f'{os.path.relpath(path, TOP)}: cairndv.h has another struct {name}'
+                for name in missing_members(header, read(path))]
     return bad
 
 
@@ -75,6 +117,11 @@ def self_test():
     assert missing_labels('origins.rst, Q4) and (origins.rst,\n * E1, E2)', {'Q4', 'E1', 'E2'}) == []
     assert missing_labels('(``Documentation/origins.rst``,\nF5)', {'F5'}) == []
     assert missing_labels('origins.rst, P9', {'P1'}) == ['P9']
+    assert missing_manuals('.BR cairn\\-link (8), cairn_log(1), ``cairndv`` (7), cairn_cq_poll()') == []
+    assert missing_manuals('.BR cairn_fault (1),') == ['cairn_fault.1']
+    assert missing_packages('Build-Depends: a, b (= 1),\n c\nX: d', '``a`` and ``c``') == ['b']
+    assert missing_members('struct cairndv_x {\n int a; /* ; */\n};', 'struct cairndv_x {\n int a;\n};') == []
+    assert missing_members('struct cairndv_x { int a; };', 'struct cairndv_x { int b; };') == ['cairndv_x']
     assert missing_labels('origins.rst, P1 to P9', {'P1'}) == ['P9']
 
 

@@ -314,7 +314,9 @@ run_fail "a node without a network" node_install
 expect "... gets the plugin" "$(test -x "$node/bin/cairn-cni" && echo yes)" yes
 echo '{"cniVersion":"0.3.1","name":"kindnet","plugins":[{"type":"ptp"},{"type":"portmap"}]}' \
 	>"$node/net.d/05-kindnet.conflist"
+chmod 600 "$node/net.d/05-kindnet.conflist"
 run_ok "a node with one" node_install
+expect "... whose list others still cannot read" "$(stat -c %a "$node/net.d/05-kindnet.conflist")" 600
 run_ok "... twice" node_install
 expect "... has the plugin once, at the end" "$(types)" "ptp portmap cairn-cni"
 run_ok "... and without it" node_install --remove

@@ -13,7 +13,8 @@ set -u
 	exec unshare -m "$0" "$@"
 }
 script=$(cd "$(dirname "$0")/../.." && pwd)/scripts/ci/setup-cairn
-work=$(mktemp -d "$1/setup.XXXXXX") || exit 1
+# without "..", as the script prints it
+work=$(mktemp -d "$(realpath "$1")/setup.XXXXXX") || exit 1
 trap 'rm -rf "$work"' EXIT
 export LC_ALL=C WORK=$work GITHUB_OUTPUT=$work/github PATH=$work/bin:$PATH
 # shellcheck source=userspace/tests/result.sh
