@@ -79,7 +79,9 @@ if modprobe -a loop ext4 2>/dev/null; then
 	mkdir "$frozen"
 	truncate -s 16M "$lib_tmp/image"
 	mkfs.ext4 -q "$lib_tmp/image" || bail "no file system"
-	mount -o loop "$lib_tmp/image" "$frozen" || bail "no file system that can be frozen"
+	# mount -o loop fails without CONFIG_BLK_DEV_WRITE_MOUNTED: it has the device open
+	loop=$(losetup --find --show "$lib_tmp/image") && mount "$loop" "$frozen" ||
+		bail "no file system that can be frozen"
 	points odp_stuck "$frozen"
 
 	stuck "$DEV_B"
@@ -120,6 +122,7 @@ if modprobe -a loop ext4 2>/dev/null; then
 	run_ok "... and its device" eval '! rdma link show cairn_s/1'
 	unstuck
 	umount "$frozen"
+	losetup --detach "$loop"
 	run_ok "no region is left of them" wait_for 30 no_regions
 else
 	skip "pages that do not come" "this kernel has no file system that can be frozen"

@@ -85,12 +85,20 @@ static int __init cairn_delay_init(void)
 	return err;
 }
 
+/* 5.15 does not export it: the filter's memory is lost there. */
+void ftrace_free_filter(struct ftrace_ops *ops) __weak;
+
+static void delay_end(struct ftrace_ops *ops)
+{
+	unregister_ftrace_function(ops);
+	if (ftrace_free_filter)
+		ftrace_free_filter(ops);
+}
+
 static void __exit cairn_delay_exit(void)
 {
-	unregister_ftrace_function(&delay_lane_ops);
-	ftrace_free_filter(&delay_lane_ops);
-	unregister_ftrace_function(&delay_ops);
-	ftrace_free_filter(&delay_ops);
+	delay_end(&delay_lane_ops);
+	delay_end(&delay_ops);
 }
 
 module_init(cairn_delay_init);

@@ -221,35 +221,22 @@ static int prepare_ring(struct ibv_qp *qp, u32 wrs)
 {
 	struct cairn_prepare_ring req = { .max_wr = wrs };
 	struct cairn_prepare_ring_resp resp;
-	struct {
-		struct ib_uverbs_ioctl_hdr hdr;
-		struct ib_uverbs_attr attr[3];
-	} cmd = {
-		.hdr = {
-			.length = sizeof(cmd), .object_id = CAIRN_OBJECT_DEVICE,
-			.method_id = CAIRN_METHOD_PREPARE_RING, .num_attrs = 3,
-			.driver_id = CAIRN_DRIVER_ID,
-		},
-		.attr = {
-			{
-				.attr_id = CAIRN_ATTR_RING_REQUEST,
-				.len = sizeof(req),
-				.flags = UVERBS_ATTR_F_MANDATORY,
-			}, {
-				.attr_id = CAIRN_ATTR_RING_DESC,
-				.len = sizeof(resp),
-				.flags = UVERBS_ATTR_F_MANDATORY,
-				.data = (uintptr_t)&resp,
-			}, {
-				.attr_id = CAIRN_ATTR_RING_QP,
-				.data = qp->handle,
-			},
+	struct ib_uverbs_attr attrs[3] = {
+		{
+			.attr_id = CAIRN_ATTR_RING_REQUEST, .len = sizeof(req),
+			.flags = UVERBS_ATTR_F_MANDATORY,
+		}, {
+			.attr_id = CAIRN_ATTR_RING_DESC, .len = sizeof(resp),
+			.flags = UVERBS_ATTR_F_MANDATORY, .data = (uintptr_t)&resp,
+		}, {
+			.attr_id = CAIRN_ATTR_RING_QP, .data = qp->handle,
 		},
 	};
 
 	/* short data lie in the attribute */
-	memcpy(&cmd.attr[0].data, &req, sizeof(req));
-	return ioctl(qp->context->cmd_fd, RDMA_VERBS_IOCTL, &cmd) ? errno : 0;
+	memcpy(&attrs[0].data, &req, sizeof(req));
+	return vt_method(qp->context->cmd_fd, CAIRN_OBJECT_DEVICE, CAIRN_METHOD_PREPARE_RING,
+			 attrs, 3);
 }
 
 static void *make_prepared_ring(u32 i)

@@ -8,18 +8,17 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <rdma/cairn-abi.h>
+#include <rdma/ib_user_verbs.h>
 #include <rdma/rdma_user_ioctl_cmds.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-#include <sys/ioctl.h>
 #include "vt.h"
 #include "vt_test.h"
 
 #define BUF		8192
 #define NO_OBJECT	0x7fffff	/* as a handle */
 #define NOWHERE		8		/* as a pointer */
-#define MAX_ATTRS	4
 /* Longer data lies behind a pointer. */
 #define INLINED		sizeof(u64)
 
@@ -27,30 +26,11 @@ static struct vt_dev da, db;
 
 /* --- calls ---------------------------------------------------------------- */
 
-static int methods_call(int fd, u16 object, u16 method, const struct ib_uverbs_attr *attrs,
-			u16 n)
-{
-	union {
-		struct ib_uverbs_ioctl_hdr hdr;
-		u8 room[sizeof(struct ib_uverbs_ioctl_hdr) +
-			MAX_ATTRS * sizeof(struct ib_uverbs_attr)];
-	} cmd = {
-		.hdr = {
-			.length = sizeof(cmd.hdr) + n * sizeof(*attrs),
-			.object_id = object, .method_id = method,
-			.num_attrs = n, .driver_id = CAIRN_DRIVER_ID,
-		},
-	};
-
-	memcpy(cmd.hdr.attrs, attrs, n * sizeof(*attrs));
-	return ioctl(fd, RDMA_VERBS_IOCTL, &cmd) ? errno : 0;
-}
-
 #define CALL_AT(fd, object, method, ...)				\
-	methods_call(fd, CAIRN_OBJECT_##object, CAIRN_METHOD_##method,	\
-		     (const struct ib_uverbs_attr[]){ __VA_ARGS__ },	\
-		     sizeof((struct ib_uverbs_attr[]){ __VA_ARGS__ }) /	\
-		     sizeof(struct ib_uverbs_attr))
+	vt_method(fd, CAIRN_OBJECT_##object, CAIRN_METHOD_##method,	\
+		  (struct ib_uverbs_attr[]){ __VA_ARGS__ },		\
+		  sizeof((struct ib_uverbs_attr[]){ __VA_ARGS__ }) /	\
+		  sizeof(struct ib_uverbs_attr))
 
 #define CALL(object, method, ...)					\
 	CALL_AT(da.ctx->cmd_fd, object, method, __VA_ARGS__)
@@ -406,9 +386,39 @@ static void questions(void)
 	vt_end_destroy(&ud);
 }
 
+/* The oldest interface of uverbs has commands that call the verbs of kernel consumers. These
+ * trust the pointers beside a ring, which a process writes here. ib_core refuses the commands,
+ * as the device does not ask for them. It refuses all of them after a change of rights, so this
+ * test is the first.
+ */
+static void kernel_verbs(void)
+{
+	static const u32 commands[] = {
+		IB_USER_VERBS_CMD_POLL_CQ, IB_USER_VERBS_CMD_REQ_NOTIFY_CQ,
+		IB_USER_VERBS_CMD_POST_SEND, IB_USER_VERBS_CMD_POST_RECV,
+		IB_USER_VERBS_CMD_POST_SRQ_RECV,
+	};
+	struct vt_end end = new_end(IBV_QPT_RC);
+	struct {
+		struct ib_uverbs_cmd_hdr hdr;
+		struct ib_uverbs_poll_cq poll;
+	} command = { .poll = { .cq_handle = end.rcq->handle, .ne = 1 } };
+	unsigned int i;
+
+	command.hdr.in_words = sizeof(command) / 4;
+	for (i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+		command.hdr.command = commands[i];
+		errno = 0;
+		ktap_eq(write(da.ctx->cmd_fd, &command, sizeof(command)), -1);
+		ktap_eq(errno, EOPNOTSUPP);
+	}
+	vt_end_destroy(&end);
+}
+
 #define TESTS(X)							\
-	X(without_a_context) X(pointers) X(host_flushes) X(settings)	\
-	X(congestion_control) X(rings) X(questions)
+	X(kernel_verbs) X(without_a_context) X(pointers)		\
+	X(host_flushes) X(settings) X(congestion_control) X(rings)	\
+	X(questions)
 
 VT_TESTS(TESTS)
 

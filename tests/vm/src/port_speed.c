@@ -4,14 +4,12 @@
  * rdma-core 62 asks for it, or "errno N". Installed libraries may be older, so the call is
  * made here.
  */
-#include <errno.h>
 #include <rdma/cairn-abi.h>
 #include <rdma/ib_user_ioctl_cmds.h>
 #include <rdma/rdma_user_ioctl_cmds.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include "vt.h"
 
 /* rdma/ib_user_ioctl_cmds.h after Linux 6.18 */
@@ -34,36 +32,27 @@ static struct ibv_context *device_open(const char *name)
 int main(int argc, char **argv)
 {
 	u64 speed = 0;
-	struct {
-		struct ib_uverbs_ioctl_hdr hdr;
-		struct ib_uverbs_attr attrs[2];
-	} cmd = {
-		.hdr = {
-			.length = sizeof(cmd), .object_id = UVERBS_OBJECT_DEVICE,
-			.method_id = METHOD_QUERY_PORT_SPEED, .num_attrs = 2,
-			.driver_id = CAIRN_DRIVER_ID,
-		},
-		.attrs = {
-			{
-				.attr_id = ATTR_PORT_NUM, .len = sizeof(u64),
-				.flags = UVERBS_ATTR_F_MANDATORY,
-			}, {
-				.attr_id = ATTR_SPEED, .len = sizeof(speed),
-				.flags = UVERBS_ATTR_F_MANDATORY,
-				.data = (uintptr_t)&speed,
-			},
+	struct ib_uverbs_attr attrs[2] = {
+		{
+			.attr_id = ATTR_PORT_NUM, .len = sizeof(u64),
+			.flags = UVERBS_ATTR_F_MANDATORY,
+		}, {
+			.attr_id = ATTR_SPEED, .len = sizeof(speed),
+			.flags = UVERBS_ATTR_F_MANDATORY, .data = (uintptr_t)&speed,
 		},
 	};
 	struct ibv_context *ctx;
+	int err;
 
 	if (argc != 3)
 		return 2;
 	ctx = device_open(argv[1]);
 	if (!ctx)
 		return 1;
-	cmd.attrs[0].data = strtoul(argv[2], NULL, 0);
-	if (ioctl(ctx->cmd_fd, RDMA_VERBS_IOCTL, &cmd))
-		printf("errno %d\n", errno);
+	attrs[0].data = strtoul(argv[2], NULL, 0);
+	err = vt_method(ctx->cmd_fd, UVERBS_OBJECT_DEVICE, METHOD_QUERY_PORT_SPEED, attrs, 2);
+	if (err)
+		printf("errno %d\n", err);
 	else
 		printf("%llu\n", (unsigned long long)speed);
 	return 0;

@@ -194,24 +194,12 @@ static void keep_mapping(void)
 /* @data: the data of the attribute, or the address of longer data */
 static int security_ring(struct ibv_context *ctx, u64 data, u16 bytes)
 {
-	struct {
-		struct ib_uverbs_ioctl_hdr hdr;
-		struct ib_uverbs_attr attr;
-	} cmd = {
-		.hdr = {
-			.length = sizeof(cmd), .object_id = CAIRN_OBJECT_DEVICE,
-			.method_id = CAIRN_METHOD_DOORBELL, .num_attrs = 1,
-			.driver_id = CAIRN_DRIVER_ID,
-		},
-		.attr = {
-			.attr_id = CAIRN_ATTR_DOORBELL,
-			.len = bytes,
-			.flags = UVERBS_ATTR_F_MANDATORY,
-			.data = data,
-		},
+	struct ib_uverbs_attr attr = {
+		.attr_id = CAIRN_ATTR_DOORBELL, .len = bytes,
+		.flags = UVERBS_ATTR_F_MANDATORY, .data = data,
 	};
 
-	return ioctl(ctx->cmd_fd, RDMA_VERBS_IOCTL, &cmd) ? errno : 0;
+	return vt_method(ctx->cmd_fd, CAIRN_OBJECT_DEVICE, CAIRN_METHOD_DOORBELL, &attr, 1);
 }
 
 static int security_doorbell(struct ibv_context *ctx, u32 qid, u32 index)

@@ -2,6 +2,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <rdma/cairn-abi.h>
+#include <rdma/rdma_user_ioctl_cmds.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -9,6 +11,7 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include "vt.h"
 
@@ -321,6 +324,27 @@ struct ibv_ah *vt_ah(struct vt_dev *dev, const struct vt_dev *peer)
 	if (!ah)
 		vt_err("ibv_create_ah");
 	return ah;
+}
+
+int vt_method(int fd, u16 object, u16 method, struct ib_uverbs_attr *attrs, u16 n)
+{
+	union {
+		struct ib_uverbs_ioctl_hdr hdr;
+		u8 room[sizeof(struct ib_uverbs_ioctl_hdr) +
+			VT_MAX_ATTRS * sizeof(struct ib_uverbs_attr)];
+	} cmd = {
+		.hdr = {
+			.length = sizeof(cmd.hdr) + n * sizeof(*attrs),
+			.object_id = object, .method_id = method,
+			.num_attrs = n, .driver_id = CAIRN_DRIVER_ID,
+		},
+	};
+	int err;
+
+	memcpy(cmd.hdr.attrs, attrs, n * sizeof(*attrs));
+	err = ioctl(fd, RDMA_VERBS_IOCTL, &cmd) ? errno : 0;
+	memcpy(attrs, cmd.hdr.attrs, n * sizeof(*attrs));
+	return err;
 }
 
 void vt_relax(unsigned int *idle)

@@ -123,6 +123,14 @@ bool vt_async(struct vt_dev *dev, enum ibv_event_type type, int ms);
 /* The same for @n types, 32 at most, in any order. */
 bool vt_async_each(struct vt_dev *dev, const enum ibv_event_type *types, int n, int ms);
 
+struct ib_uverbs_attr;
+
+#define VT_MAX_ATTRS	4
+/* Call a method of uverbs with @n attributes, at most VT_MAX_ATTRS. The kernel may change them,
+ * as it does for an object that it makes. Return: 0 or an errno.
+ */
+int vt_method(int fd, u16 object, u16 method, struct ib_uverbs_attr *attrs, u16 n);
+
 /* Yield while polling: @idle counts empty polls, 0 after a completion. */
 void vt_relax(unsigned int *idle);
 

@@ -9,7 +9,6 @@
 #include <rdma/cairn-abi.h>
 #include <rdma/rdma_user_ioctl_cmds.h>
 #include <stdlib.h>
-#include <sys/ioctl.h>
 #include "vt.h"
 #include "vt_test.h"
 
@@ -717,22 +716,12 @@ static void wrong_rules_are_refused(void)
 /* Rules of random bytes, not by the library. */
 static int faults_add_raw(const struct cairn_fault_rule *rule)
 {
-	struct {
-		struct ib_uverbs_ioctl_hdr hdr;
-		struct ib_uverbs_attr attr;
-	} msg = {
-		.hdr = {
-			.length = sizeof(msg), .object_id = CAIRN_OBJECT_FAULT,
-			.method_id = CAIRN_METHOD_ADD_FAULT, .num_attrs = 1,
-			.driver_id = CAIRN_DRIVER_ID,
-		},
-		.attr = {
-			.attr_id = CAIRN_ATTR_ADD_FAULT_RULE, .len = sizeof(*rule),
-			.flags = UVERBS_ATTR_F_MANDATORY, .data = (uintptr_t)rule,
-		},
+	struct ib_uverbs_attr attr = {
+		.attr_id = CAIRN_ATTR_ADD_FAULT_RULE, .len = sizeof(*rule),
+		.flags = UVERBS_ATTR_F_MANDATORY, .data = (uintptr_t)rule,
 	};
 
-	return ioctl(dev_a.ctx->cmd_fd, RDMA_VERBS_IOCTL, &msg) ? errno : 0;
+	return vt_method(dev_a.ctx->cmd_fd, CAIRN_OBJECT_FAULT, CAIRN_METHOD_ADD_FAULT, &attr, 1);
 }
 
 static void random_rules_are_refused(void)
