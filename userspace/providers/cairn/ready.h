@@ -10,6 +10,11 @@
  *     read and then sees the pointer. An earlier post may have set the bit and not
  *     the summary yet, so the summary is read, too.
  *
+ * (k) cairn_ready_set() loads sequentially consistent: the queue's bit is read or set
+ *     before the summary is read. Pairs with the device, which takes the summary before
+ *     the words (an atomic exchange, a full barrier). So a summary that is seen set
+ *     need not be set again: the device takes it after this read and then the bit.
+ *
  * (h) cairn_ready_must_wake() has a full barrier between the mark and the
  *     wake-up flag. Pairs with the device, which raises the flag, full barrier,
  *     and looks at the map again before it sleeps. Either the device
@@ -29,9 +34,10 @@ struct cairn_ready {
 	const uint32_t *asleep;	/* the lane's wake-up flag */
 };
 
+/* Barrier (k). */
 static inline void cairn_ready_set(uint64_t *word, uint64_t bit)
 {
-	if (!(__atomic_load_n(word, __ATOMIC_RELAXED) & bit))
+	if (!(__atomic_load_n(word, __ATOMIC_SEQ_CST) & bit))
 		__atomic_fetch_or(word, bit, __ATOMIC_SEQ_CST);
 }
 

@@ -38,7 +38,7 @@
  *     loaded. Pairs with the device, which found the queue full: it stores dev.wakeup,
  *     full barrier, then re-reads host.index.
  *
- * (g) and (h) are in ready.h.
+ * (g), (h) and (k) are in ready.h.
  *
  * Indices are free-running and wrap at 2^32; only differences mean anything.
  */

@@ -44,7 +44,10 @@ void cairn_sched_mark(struct cairn_sched *sched, u32 word, u64 mask)
 		s64 bit = 1ULL << word % WORD;
 
 		word /= WORD;
-		if (!(atomic64_read(&sched->level[level][word]) & bit))
+		/* Acquire: the levels are read upwards, also those that another CPU sets.
+		 * Pairs with sched_clear_up(), which clears them upwards.
+		 */
+		if (!(atomic64_read_acquire(&sched->level[level][word]) & bit))
 			atomic64_fetch_or(bit, &sched->level[level][word]);
 	}
 }
@@ -57,8 +60,8 @@ static void sched_clear_up(struct cairn_sched *sched, u32 level, u32 i)
 		s64 bit = 1ULL << i % WORD;
 
 		atomic64_fetch_andnot(bit, word);
-		/* Set it again if the word below was marked meanwhile. Pairs with
-		 * cairn_sched_mark().
+		/* A full barrier. Set it again if the word below was marked meanwhile. Pairs
+		 * with cairn_sched_mark().
 		 */
 		if (level && atomic64_read(&sched->level[level - 1][i])) {
 			atomic64_fetch_or(bit, word);

@@ -65,7 +65,9 @@ static void drain_finish(struct cairn_exec_side *state)
 		cairn_lane_ready(exec, side);
 	else
 		cairn_exec_resume(exec, side);
-	/* The QP may be freed after this. wake_up_var() uses the address only. */
+	/* A full barrier; pairs with cairn_exec_stop(). The QP may be freed after this.
+	 * wake_up_var() uses the address only.
+	 */
 	if (atomic_dec_return(&exec->draining) == CAIRN_DRAIN_AWAITED)
 		wake_up_var(&exec->draining);
 }

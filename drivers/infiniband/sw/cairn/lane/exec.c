@@ -820,8 +820,9 @@ void cairn_exec_stop(struct cairn_exec *exec)
 	cairn_lane_leave(exec);
 	/* The side whose binding ends last now wakes this function. */
 	atomic_add(CAIRN_DRAIN_AWAITED, &exec->draining);
-	wait_var_event(&exec->draining,
-		       atomic_read(&exec->draining) == CAIRN_DRAIN_AWAITED);
+	/* Pairs with drain_finish(): its run is over, and what it kept is seen below. */
+	wait_var_event(&exec->draining, atomic_read_acquire(&exec->draining) ==
+						CAIRN_DRAIN_AWAITED);
 	for (side = 0; side < CAIRN_SIDES; side++) {
 		skb_queue_purge(&exec->side[side].rxq);
 		exec->side[side].rxq_bytes = 0;

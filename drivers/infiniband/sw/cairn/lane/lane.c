@@ -485,6 +485,8 @@ static void lane_count_round(struct cairn_lane *lane)
 {
 	/* the work of the round precedes its end: cairn_late() */
 	smp_store_release(&lane->rounds, lane->rounds + 1);
+	/* and follows its beginning: cairn_lane_busy() */
+	smp_wmb();
 }
 
 /*
@@ -526,9 +528,14 @@ static bool lane_has_work(struct cairn_lane *lane)
 
 bool cairn_lane_busy(const struct cairn_lane *lane)
 {
-	return READ_ONCE(lane->rounds) % 2 || cairn_sched_any(&lane->sched) ||
-	       READ_ONCE(lane->vector.next) < READ_ONCE(lane->vector.num) ||
-	       !list_empty_careful(&lane->active);
+	u32 rounds = READ_ONCE(lane->rounds);
+	bool busy = rounds % 2 || cairn_sched_any(&lane->sched) ||
+		    READ_ONCE(lane->vector.next) < READ_ONCE(lane->vector.num) ||
+		    !list_empty_careful(&lane->active);
+
+	/* A round may have begun and taken the work. Pairs with lane_count_round(). */
+	smp_rmb();
+	return busy || READ_ONCE(lane->rounds) != rounds;
 }
 
 static void lane_rest(struct cairn_lane *lane)

@@ -101,12 +101,13 @@ static void late_ask_lanes(void)
 
 	for (i = 0; i < cairn_lanes(); i++) {
 		struct cairn_lane *lane = cairn_lane(i);
-		/* the rounds first: work that is found then has not been done */
-		u32 rounds = smp_load_acquire(&lane->rounds);
+		bool busy = cairn_lane_busy(lane);
+		/* the rounds last: one that is over by now may have left work */
+		u32 rounds = READ_ONCE(lane->rounds);
 
 		if (rounds % 2)
 			rounds++;
-		else if (cairn_lane_busy(lane))
+		else if (busy)
 			rounds += 2;
 		WRITE_ONCE(lane->awaited, rounds);
 	}

@@ -25,7 +25,8 @@
  * The lane takes the summary by xchg, then the words by xchg, then cairn_req_run()
  * reads the write pointers. If the provider finds its bits already set, it stores
  * nothing: it released its write pointer before it read the bits, so the run after the
- * lane takes them sees that pointer.
+ * lane takes them sees that pointer. In the same way it reads or sets its bit before it
+ * finds the summary set, so the lane takes the bit after that summary.
  */
 #ifndef CAIRN_LANE_WATCH_H
 #define CAIRN_LANE_WATCH_H

@@ -556,7 +556,10 @@ int cairn_access_store(struct cairn_qp *qp, const struct cairn_pkt *pkt,
 
 	if (IS_ERR(to))
 		return PTR_ERR(to);
-	WRITE_ONCE(*to, word);
+	/* Earlier requests have been placed. Pairs with the acquire of a program that reads
+	 * the word.
+	 */
+	smp_store_release(to, word);
 	if (access == CAIRN_ACCESS_REMOTE_PERSIST)
 		cairn_flush_writeback(to, sizeof(*to));
 	return 0;

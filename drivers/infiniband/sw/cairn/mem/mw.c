@@ -65,8 +65,13 @@ static struct cairn_mr *mw_unbind(struct cairn_mw *mw)
 /* Runs may still use the region; its deregistration waits for them. */
 static void mw_put_region(struct cairn_mr *region)
 {
-	if (region)
-		atomic_dec(&region->windows);
+	if (!region)
+		return;
+	/* The window is unbound before the region may end: runs that begin after its end do
+	 * not find it by the window. Pairs with cairn_mw_close().
+	 */
+	smp_mb__before_atomic();
+	atomic_dec(&region->windows);
 }
 
 /**

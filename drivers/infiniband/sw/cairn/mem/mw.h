@@ -21,6 +21,7 @@
  */
 static inline bool cairn_mw_close(struct cairn_mr *mr)
 {
+	/* A full barrier when it takes the last count. Pairs with mw_put_region(). */
 	return atomic_cmpxchg(&mr->windows, 0, -1) <= 0;
 }
 

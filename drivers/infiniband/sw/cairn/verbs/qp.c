@@ -252,8 +252,14 @@ bool cairn_qp_read_begin(struct cairn_qp *qp)
 
 void cairn_qp_read_end(struct cairn_qp *qp)
 {
-	if (refcount_dec_and_test(&qp->readers))
-		wake_up_var(&qp->readers);
+	if (!refcount_dec_and_test(&qp->readers))
+		return;
+	/* The count is 0 before the waiters are looked for. Pairs with the full barrier
+	 * of wait_var_event() in qp_end_reads(). The QP may be freed; only its address is
+	 * used.
+	 */
+	smp_mb__after_atomic();
+	wake_up_var(&qp->readers);
 }
 
 /* Wait for readers by netlink, which finds the QP until ib_core has removed it. Kernels

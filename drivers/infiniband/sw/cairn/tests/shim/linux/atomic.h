@@ -24,6 +24,11 @@ static inline s64 atomic64_read(const atomic64_t *v)
 	return __atomic_load_n(&v->counter, __ATOMIC_RELAXED);
 }
 
+static inline s64 atomic64_read_acquire(const atomic64_t *v)
+{
+	return __atomic_load_n(&v->counter, __ATOMIC_ACQUIRE);
+}
+
 /* Return: the old value; it is replaced if it equals @old. */
 static inline s64 atomic64_cmpxchg(atomic64_t *v, s64 old, s64 new)
 {
