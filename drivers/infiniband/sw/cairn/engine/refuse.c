@@ -8,6 +8,7 @@
 #include "engine/answer_resp.h"
 #include "engine/recv.h"
 #include "engine/refuse.h"
+#include "engine/request.h"
 
 /* RNR timers while memory is being faulted in: 0.16 to 164 ms (IBTA table 45). */
 #define REFUSE_FAULT_TIMER	8
@@ -134,6 +135,9 @@ bool cairn_refuse_fatal(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 /* After a NAK of a gap or an RNR NAK the peer sends the request again. */
 bool cairn_refuse_told(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 {
+	/* The refusal may end a receive. With XRC that is one of the request's SRQ. */
+	if (!cairn_request_take_srq(qpc, pkt))
+		return false;
 	switch (pkt->refuse) {
 	case CAIRN_AETH_NAK | CAIRN_NAK_INVALID_REQUEST:
 		return cairn_refuse_invalid(qpc, pkt);

@@ -209,10 +209,12 @@ static bool request_flush(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 /* XRC: each request names its SRQ, even if it takes no receive. All packets of a
  * message name the same SRQ (IBTA A14).
  */
-static bool request_take_srq(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
+bool cairn_request_take_srq(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 {
 	struct cairn_responder *resp = &qpc->resp;
 
+	if (!(pkt->op->flags & CAIRN_OP_TO_SRQ))
+		return true;
 	if (resp->srqn != pkt->srqn) {
 		if (resp->msg.kind != CAIRN_KIND_NONE ||
 		    (resp->recv.valid && pkt->kept))
@@ -233,7 +235,7 @@ static bool request_take_srq(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 /* Get the SRQ and the response table if the request needs them. */
 static bool request_prepare(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 {
-	if (pkt->op->flags & CAIRN_OP_TO_SRQ && !request_take_srq(qpc, pkt))
+	if (!cairn_request_take_srq(qpc, pkt))
 		return false;
 	if (pkt->op->flags & CAIRN_OP_ANSWERED && !cairn_replay_begin(qpc))
 		return cairn_refuse_not_ready(qpc, pkt);

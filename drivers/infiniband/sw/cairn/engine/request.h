@@ -10,6 +10,11 @@
  */
 bool cairn_request_execute(struct cairn_qpc *qpc, const struct cairn_pkt *pkt);
 
+/* XRC: use the SRQ that @pkt names, in this run. Others have none. Return: false: there is
+ * no such SRQ, and the request was refused.
+ */
+bool cairn_request_take_srq(struct cairn_qpc *qpc, const struct cairn_pkt *pkt);
+
 /* The last packet of a message was executed. */
 static inline void cairn_request_done(struct cairn_responder *resp)
 {

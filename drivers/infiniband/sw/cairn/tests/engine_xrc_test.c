@@ -420,6 +420,55 @@ static void repeated_read_after_the_srq(void)
 	xrc_end(&xrc);
 }
 
+/* A fault rule refuses all requests. */
+static u8 refuse_access(struct sim_qp *qp, const struct cairn_pkt *pkt)
+{
+	return CAIRN_AETH_NAK | CAIRN_NAK_REMOTE_ACCESS;
+}
+
+/* The refusal of an immediate ends a receive of the SRQ that the request names. The target
+ * has used none before, or one that has gone.
+ */
+static void rule_refuses_an_immediate(bool used)
+{
+	struct xrc xrc = xrc_new(1);
+
+	if (used) {
+		xrc_recv(&xrc, 1, 12, 0, 100);
+		xrc_send(&xrc, 1, 1, CAIRN_WQE_SEND, 0, 0, 8);
+		xrc_run(&xrc);
+		xrc.s->host[1].xsrq[1].rq = NULL;
+	}
+	xrc.b->hooks.refuse = refuse_access;
+	xrc_recv(&xrc, 0, 11, 0, 100);
+	xrc_send(&xrc, 0, 2, CAIRN_WQE_WRITE_IMM, 0, 0, 8);
+	xrc_run(&xrc);
+	expect_cqe(xrc.a, CAIRN_REQ, used, 2, CAIRN_CQE_REM_ACCESS_ERR);
+	expect_cqe(xrc.b, CAIRN_RESP, used, 11, CAIRN_CQE_LOC_ACCESS_ERR);
+	ktap_eq(xrc.rq[0]->head, 1);
+	ktap_eq(xrc.rq[1]->head, used);
+	xrc_end(&xrc);
+}
+
+static void rules_refuse_requests_of_an_srq(void)
+{
+	rule_refuses_an_immediate(false);
+	rule_refuses_an_immediate(true);
+}
+
+static void rules_refuse_requests_of_no_srq(void)
+{
+	struct xrc xrc = xrc_new(1);
+
+	xrc.s->host[1].xsrq[0].rq = NULL;
+	xrc.b->hooks.refuse = refuse_access;
+	xrc_send(&xrc, 0, 1, CAIRN_WQE_WRITE_IMM, 0, 0, 8);
+	xrc_run(&xrc);
+	expect_cqe(xrc.a, CAIRN_REQ, 0, 1, CAIRN_CQE_REM_INV_REQ_ERR);
+	ktap_eq(xrc.b->cq[CAIRN_RESP].n, 0);
+	xrc_end(&xrc);
+}
+
 /* Requests to an initiator, of RC to a target, of XRC to an RC queue pair. */
 static void not_for_this_queue_pair(void)
 {
@@ -494,6 +543,8 @@ static const struct ktap_test tests[] = {
 	KTAP(message_keeps_its_srq),
 	KTAP(refused_ahead_ends_nothing),
 	KTAP(repeated_read_after_the_srq),
+	KTAP(rules_refuse_requests_of_an_srq),
+	KTAP(rules_refuse_requests_of_no_srq),
 	KTAP(not_for_this_queue_pair),
 	KTAP(persistence),
 };
