@@ -38,6 +38,11 @@ Where 64-bit values in messages must be aligned (user-mode Linux, and some archi
 not x86 and not arm64) all counters are too many for it, and the tool says "Message too
 long"; sysfs has them.
 
+ib_core makes these files for one network namespace, the initial one. With ``rdma system set
+netns exclusive`` it is that of the device. Programs that read files see no counters in the
+others: ``ib_write_bw --report-counters=hw_counters/tx_packets`` says "Unable to access
+performance counters". ``rdma statistic`` works in all of them.
+
 ``rdma statistic qp bind link DEVICE/1 lqpn NUMBER`` gives a queue pair a counter of its
 own. ``rdma statistic qp set link DEVICE/1 auto pid on`` gives each process one for its new
 queue pairs. ``rdma statistic qp show`` shows them. They have what the protocol counts

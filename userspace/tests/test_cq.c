@@ -883,7 +883,6 @@ static void extended_refused(void)
 		{ .cqe = 4, .wc_flags = IBV_WC_EX_WITH_FLOW_TAG },
 		{ .cqe = 4, .wc_flags = IBV_WC_EX_WITH_TM_INFO },
 		{ .cqe = 4, .wc_flags = 1ull << 40 },
-		{ .cqe = 4, .comp_mask = IBV_CQ_INIT_ATTR_MASK_PD },
 		{ .cqe = 4, .comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS,
 		  .flags = IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN },
 		{ .cqe = 4, .comp_mask = 1u << 31 },
@@ -903,19 +902,58 @@ static void extended_refused(void)
 	close_cq();
 }
 
-/* With one thread the lock is not used. */
-static void single_threaded(void)
+/* Polls while the lock is held. */
+static void poll_without_lock(void)
 {
 	struct ibv_poll_cq_attr attr = {};
 
-	open_cq_ex(8, 0, true);
 	pthread_spin_lock(&to_ccq(cq)->queue.lock);
 	fill(0, 2);
 	ktap_eq(ibv_start_poll(cqx, &attr), 0);
 	ibv_end_poll(cqx);
 	expect_ids(1, 2);
 	pthread_spin_unlock(&to_ccq(cq)->queue.lock);
+}
+
+/* With one thread the lock is not used. */
+static void single_threaded(void)
+{
+	open_cq_ex(8, 0, true);
+	poll_without_lock();
 	close_cq();
+}
+
+/* Nor with a parent domain that has a thread domain. Another domain is none. */
+static void in_a_parent_domain(void)
+{
+	struct ibv_cq_init_attr_ex attr = { .cqe = 8, .comp_mask = IBV_CQ_INIT_ATTR_MASK_PD };
+	struct ibv_parent_domain_init_attr init = {};
+	struct ibv_td_init_attr td = {};
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		fake_reset();
+		ctx = fake_open();
+		init.pd = fake.ops.alloc_pd(ctx);
+		init.td = i ? fake.ops.alloc_td(ctx, &td) : NULL;
+		attr.parent_domain = fake.ops.alloc_parent_domain(ctx, &init);
+		fake.start_index = 0xfffffffe;
+		cqx = fake.ops.create_cq_ex(ctx, &attr);
+		cq = ibv_cq_ex_to_cq(cqx);
+		ring = &fake.rings[fake.last_qid];
+		ktap_eq(to_ccq(cq)->single_threaded, i);
+		if (i)
+			poll_without_lock();
+		ktap_eq(fake.ops.destroy_cq(cq), 0);
+		ktap_eq(fake.ops.dealloc_pd(attr.parent_domain), 0);
+		ktap_eq(i ? fake.ops.dealloc_td(init.td) : 0, 0);
+		attr.parent_domain = i ? init.pd : NULL;
+		errno = 0;
+		ktap_ok(!fake.ops.create_cq_ex(ctx, &attr));
+		ktap_eq(errno, EINVAL);
+		ktap_eq(fake.ops.dealloc_pd(init.pd), 0);
+		fake_close(ctx);
+	}
 }
 
 static const struct ktap_test tests[] = {
@@ -950,6 +988,7 @@ static const struct ktap_test tests[] = {
 	KTAP(extended_only_what_was_asked),
 	KTAP(extended_refused),
 	KTAP(single_threaded),
+	KTAP(in_a_parent_domain),
 };
 
 KTAP_MAIN(tests)

@@ -62,6 +62,36 @@ static void order_of_ends(void)
 	close_all();
 }
 
+/* ... nor does a parent domain. Objects that were not made do not count. */
+static void end_of_parent(void)
+{
+	struct ibv_cq_init_attr_ex attr = { .cqe = 4, .comp_mask = IBV_CQ_INIT_ATTR_MASK_PD };
+	struct ibv_qp_init_attr qp_attr = { .qp_type = IBV_QPT_RC };
+	struct ibv_pd *both;
+	struct ibv_cq *cq;
+	struct ibv_qp *qp;
+
+	open_all();
+	both = parent(pd, td, 0);
+	attr.parent_domain = both;
+	fake.fail = "create_cq";
+	fake.fail_err = ENOMEM;
+	ktap_ok(!fake.ops.create_cq_ex(ctx, &attr));
+	cq = ibv_cq_ex_to_cq(fake.ops.create_cq_ex(ctx, &attr));
+	qp_attr.send_cq = cq;
+	qp_attr.recv_cq = cq;
+	fake.fail = "create_qp";
+	ktap_ok(!fake.ops.create_qp(both, &qp_attr));
+	qp = fake_qp(both, cq, IBV_QPT_RC, 0);
+	ktap_eq(fake.ops.dealloc_pd(both), EBUSY);
+	ktap_eq(fake.ops.dealloc_td(td), EBUSY);
+	ktap_eq(fake.ops.destroy_qp(qp), 0);
+	ktap_eq(fake.ops.dealloc_pd(both), EBUSY);
+	ktap_eq(fake.ops.destroy_cq(cq), 0);
+	ktap_eq(fake.ops.dealloc_pd(both), 0);
+	close_all();
+}
+
 static void refused(void)
 {
 	struct ibv_td_init_attr attr = { .comp_mask = 1 };
@@ -113,6 +143,7 @@ static void locks(void)
 
 static const struct ktap_test tests[] = {
 	KTAP(order_of_ends),
+	KTAP(end_of_parent),
 	KTAP(refused),
 	KTAP(locks),
 };

@@ -586,12 +586,25 @@ FEATURE(parent_domain)
 {
 	struct ibv_td_init_attr td_init = {};
 	struct ibv_parent_domain_init_attr init = { .pd = dev[0].pd };
+	struct ibv_cq_init_attr_ex cq_init = {
+		.cqe = 16, .comp_mask = IBV_CQ_INIT_ATTR_MASK_PD,
+	};
+	struct ibv_cq_ex *cq;
 	struct ibv_pd *pd;
 
 	init.td = ibv_alloc_td(dev[0].ctx, &td_init);
 	must(init.td);
 	pd = ibv_alloc_parent_domain(dev[0].ctx, &init);
-	must(pd && !ibv_dealloc_pd(pd));
+	must(pd);
+	cq_init.parent_domain = pd;
+	cq = ibv_create_cq_ex(dev[0].ctx, &cq_init);
+	must(cq && !ibv_destroy_cq(ibv_cq_ex_to_cq(cq)));
+	/* an ordinary one is none */
+	cq_init.parent_domain = dev[0].pd;
+	errno = 0;
+	ktap_ok(!ibv_create_cq_ex(dev[0].ctx, &cq_init));
+	ktap_eq(errno, EINVAL);
+	must(!ibv_dealloc_pd(pd));
 	must(!ibv_dealloc_td(init.td));
 }
 

@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <infiniband/cairndv.h>
 #include "vt.h"
 #include "vt_test.h"
 
@@ -24,6 +25,9 @@
 #define LEN	100001u
 #define ODP	IBV_ACCESS_ON_DEMAND
 #define ODP_RW	(ODP | VT_ACCESS)
+/* names of rdma-core 58 */
+#define ODP_SUPPORT_FLUSH		(1 << 6)
+#define ODP_SUPPORT_ATOMIC_WRITE	(1 << 7)
 
 static struct vt_dev a, b;
 
@@ -120,7 +124,8 @@ static void offers(void)
 {
 	const u32 rc = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV |
 		       IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_READ |
-		       IBV_ODP_SUPPORT_ATOMIC | IBV_ODP_SUPPORT_SRQ_RECV;
+		       IBV_ODP_SUPPORT_ATOMIC | IBV_ODP_SUPPORT_SRQ_RECV |
+		       ODP_SUPPORT_FLUSH | ODP_SUPPORT_ATOMIC_WRITE;
 	struct ibv_device_attr_ex attr;
 
 	must(!ibv_query_device_ex(a.ctx, NULL, &attr));
@@ -227,6 +232,74 @@ static void untouched(void)
 		ktap_eq(*word, 5 * (i + 1));
 		ktap_eq(*got, 5 * i);
 	}
+	pair_close(&pair);
+}
+
+static void odp_start(struct vt_end *end)
+{
+	struct ibv_qp_ex *qpx = ibv_qp_to_qp_ex(end->qp);
+
+	ibv_wr_start(qpx);
+	qpx->wr_id = 1;
+	qpx->wr_flags = IBV_SEND_SIGNALED;
+}
+
+static void odp_flush(struct vt_end *end, void *to, u32 rkey, u8 level)
+{
+	odp_start(end);
+	must(!cairndv_wr_flush(ibv_qp_to_qp_ex(end->qp), rkey, (uintptr_t)to, LEN,
+			       CAIRNDV_FLUSH_GLOBAL, level));
+	must(!ibv_wr_complete(ibv_qp_to_qp_ex(end->qp)));
+}
+
+static void odp_write_word(struct vt_end *end, void *to, u32 rkey, u64 word)
+{
+	odp_start(end);
+	ibv_wr_atomic_write(ibv_qp_to_qp_ex(end->qp), rkey, (uintptr_t)to, &word);
+	must(!ibv_wr_complete(ibv_qp_to_qp_ex(end->qp)));
+}
+
+static void flush_open(struct pair *pair, int mr_access)
+{
+	struct vt_opts opts = VT_OPTS;
+
+	must(!vt_end_create_ex(&pair->a, &a, &opts, SIZE, IBV_QP_EX_WITH_ATOMIC_WRITE));
+	must(!vt_end_create(&pair->b, &b, &opts, SIZE));
+	pair->b.o.access |= CAIRNDV_ACCESS_FLUSH_GLOBAL;
+	must(!vt_connect(&pair->a, &pair->b));
+	pair->at_a = odp_map(SIZE);
+	pair->at_b = odp_map(SIZE);
+	pair->mr_b = ibv_reg_mr(b.pd, pair->at_b, SIZE, ODP_RW | mr_access);
+	must(pair->mr_b);
+}
+
+/* ATOMIC WRITE to pages that are not present, and FLUSH for visibility, which needs none. */
+static void words_and_flush(void)
+{
+	struct pair pair = {};
+	u32 i;
+
+	flush_open(&pair, CAIRNDV_ACCESS_FLUSH_GLOBAL);
+	for (i = 0; i < 6; i++) {
+		u64 *word = (u64 *)(pair.at_b + i % 3 * 50 * PAGE + 40);
+
+		if (i == 3)
+			must(!madvise(pair.at_b, SIZE, MADV_DONTNEED));
+		odp_flush(&pair.a, word, pair.mr_b->rkey, CAIRNDV_FLUSH_RANGE);
+		odp_done(pair.a.scq, IBV_WC_SUCCESS);
+		odp_write_word(&pair.a, word, pair.mr_b->rkey, 77 + i);
+		odp_flush(&pair.a, NULL, pair.mr_b->rkey, CAIRNDV_FLUSH_MR);
+		odp_done(pair.a.scq, IBV_WC_SUCCESS);
+		ktap_eq(*word, 77 + i);
+		ktap_eq(word[-1] | word[1], 0);
+		odp_done(pair.a.scq, IBV_WC_SUCCESS);
+	}
+	pair_close(&pair);
+
+	/* the right is the region's */
+	flush_open(&pair, 0);
+	odp_flush(&pair.a, pair.at_b, pair.mr_b->rkey, CAIRNDV_FLUSH_RANGE);
+	odp_done(pair.a.scq, IBV_WC_REM_ACCESS_ERR);
 	pair_close(&pair);
 }
 
@@ -644,7 +717,10 @@ static void refused(void)
 	pair_open(&pair);
 	REFUSED_MR(ibv_reg_mr(a.pd, pair.at_a, SIZE, ODP_RW | IBV_ACCESS_MW_BIND),
 		EOPNOTSUPP);
-	/* NIC flush wants persistent memory; host flush is not to be had */
+	/* NIC flush and FLUSH for durability want persistent memory; host flush is not to be had */
+	REFUSED_MR(ibv_reg_mr(a.pd, pair.at_a, SIZE,
+			      ODP_RW | CAIRNDV_ACCESS_FLUSH_GLOBAL |
+			      CAIRNDV_ACCESS_FLUSH_PERSISTENT), EOPNOTSUPP);
 	REFUSED_MR(ibv_reg_mr(a.pd, pair.at_a, SIZE, ODP_RW | 1 << 16), EINVAL);
 	REFUSED_MR(ibv_reg_mr(a.pd, pair.at_a, SIZE, ODP_RW | 1 << 17), EOPNOTSUPP);
 	REFUSED_MR(ibv_reg_mr(a.pd, pair.at_a, 0, ODP_RW), EINVAL);
@@ -715,6 +791,7 @@ static void unreliable(void)
 
 #define TESTS(X)							\
 	X(offers) X(not_pinned) X(transfers) X(untouched)		\
+	X(words_and_flush)						\
 	X(read_then_written) X(taken_away) X(taken_away_here)		\
 	X(unmapped) X(mapped_for_reading) X(mapped_anew) X(forked)	\
 	X(file) X(implicit) X(advised) X(advised_not_to_fault)		\

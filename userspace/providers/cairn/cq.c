@@ -9,6 +9,7 @@
 #include "cqex.h"
 #include "fault.h"
 #include "method.h"
+#include "pd.h"
 #include "persist.h"
 #include "resize.h"
 
@@ -45,6 +46,7 @@ static void cq_free(struct cairn_cq *cq)
 	}
 	pthread_spin_destroy(&cq->arm_lock);
 	cairn_queue_fini(&cq->queue);
+	cairn_pd_leave(cq->parent);
 	free(cq);
 }
 
@@ -92,10 +94,26 @@ static bool cq_attr_supported(const struct ibv_cq_init_attr_ex *attr)
 {
 	if (attr->wc_flags & ~CQ_WC_FLAGS)
 		return false;
-	if (attr->comp_mask & ~(uint32_t)IBV_CQ_INIT_ATTR_MASK_FLAGS)
+	if (attr->comp_mask & ~(uint32_t)(IBV_CQ_INIT_ATTR_MASK_FLAGS |
+					  IBV_CQ_INIT_ATTR_MASK_PD))
 		return false;
 	return !(attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) ||
 	       !(attr->flags & ~(uint32_t)IBV_CREATE_CQ_ATTR_SINGLE_THREADED);
+}
+
+/* Only a parent domain is of use to a CQ: it may have a thread domain. */
+static bool cq_domain_valid(const struct ibv_cq_init_attr_ex *attr)
+{
+	return !(attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD) ||
+	       (attr->parent_domain && to_cpd(attr->parent_domain)->base);
+}
+
+static bool cq_single(const struct ibv_cq_init_attr_ex *attr)
+{
+	return (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS &&
+		attr->flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED) ||
+	       (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD &&
+		cairn_pd_single(attr->parent_domain));
 }
 
 struct ibv_cq_ex *cairn_create_cq_ex(struct ibv_context *ibctx,
@@ -111,11 +129,16 @@ struct ibv_cq_ex *cairn_create_cq_ex(struct ibv_context *ibctx,
 		errno = EOPNOTSUPP;
 		return NULL;
 	}
+	if (!cq_domain_valid(attr)) {
+		errno = EINVAL;
+		return NULL;
+	}
 	cq = cq_alloc();
 	if (!cq)
 		return NULL;
-	cq->single_threaded = (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) &&
-			      (attr->flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED);
+	cq->single_threaded = cq_single(attr);
+	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD)
+		cq->parent = cairn_pd_join(attr->parent_domain);
 	/* The kernel needs to know only whether to take the time. */
 	plain.wc_flags &= CQ_TIME_FLAGS;
 	plain.comp_mask = 0;

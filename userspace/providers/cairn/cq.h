@@ -4,6 +4,7 @@
 
 #include "queue.h"
 
+struct cairn_pd;
 struct cairndv_persist_info;
 
 /*
@@ -28,6 +29,7 @@ struct cairn_cq {
 	struct cairn_queue queue;	/* its lock also covers a poll batch */
 	bool single_threaded;		/* the application promised: no lock */
 	uint8_t watch;			/* enum cairn_cq_watch */
+	struct cairn_pd *parent;	/* pd.h; or NULL */
 	struct cairn_cq_discard *discards;	/* list, usually empty */
 	pthread_spinlock_t arm_lock;	/* protects the three below */
 	uint64_t arm_seq;		/* of the last request */

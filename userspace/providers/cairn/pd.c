@@ -19,6 +19,22 @@ static bool pd_used(const unsigned int *users)
 	return __atomic_load_n(users, __ATOMIC_ACQUIRE);
 }
 
+struct cairn_pd *cairn_pd_join(struct ibv_pd *pd)
+{
+	struct cairn_pd *parent = to_cpd(pd);
+
+	if (!parent->base)
+		return NULL;
+	pd_hold(&parent->users);
+	return parent;
+}
+
+void cairn_pd_leave(struct cairn_pd *parent)
+{
+	if (parent)
+		pd_release(&parent->users);
+}
+
 struct ibv_pd *cairn_alloc_pd(struct ibv_context *ctx)
 {
 	struct ib_uverbs_alloc_pd_resp resp = {};
@@ -68,6 +84,8 @@ struct ibv_pd *cairn_alloc_parent_domain(struct ibv_context *ctx,
 
 static int pd_dealloc_parent(struct cairn_pd *pd)
 {
+	if (pd_used(&pd->users))
+		return EBUSY;
 	if (pd->td)
 		pd_release(&pd->td->users);
 	pd_release(&pd->base->users);

@@ -3,8 +3,8 @@
  * Protection domains, thread domains, and parent domains, each of which joins both.
  *
  * A parent domain has the handle of its protection domain and stands for it in every
- * call. If it has a thread domain, its queue pairs take no locks when they post: the
- * program uses them from one thread at a time.
+ * call. If it has a thread domain, its queue pairs take no locks when they post, nor its
+ * completion queues when they are polled: the program uses them from one thread at a time.
  */
 #ifndef CAIRN_PD_H
 #define CAIRN_PD_H
@@ -21,7 +21,8 @@ struct cairn_pd {
 	struct ibv_pd pd;	/* must be first */
 	struct cairn_pd *base;	/* of a parent domain; else NULL */
 	struct cairn_td *td;	/* or NULL */
-	unsigned int users;	/* parent domains; atomic */
+	/* Parent domains; of a parent domain: queue pairs and completion queues. Atomic. */
+	unsigned int users;
 };
 
 static inline struct cairn_pd *to_cpd(struct ibv_pd *pd)
@@ -40,6 +41,14 @@ static inline bool cairn_pd_single(struct ibv_pd *pd)
 {
 	return to_cpd(pd)->td;
 }
+
+/*
+ * A queue pair or completion queue of @pd. Return: the parent domain, which does not end
+ * before cairn_pd_leave(), or NULL if @pd is none: the kernel counts its users.
+ */
+struct cairn_pd *cairn_pd_join(struct ibv_pd *pd);
+/* @parent may be NULL. */
+void cairn_pd_leave(struct cairn_pd *parent);
 
 struct ibv_pd *cairn_alloc_pd(struct ibv_context *ctx);
 struct ibv_pd *cairn_alloc_parent_domain(struct ibv_context *ctx,

@@ -44,6 +44,8 @@ void cairn_qp_free(struct cairn_qp *qp)
 
 	cairn_queue_fini(&qp->rq.queue);
 	cairn_queue_fini(&qp->sq);
+	cairn_pd_leave(qp->parent);
+	qp->parent = NULL;
 	if (!checked || !cairn_work_bury(qp))
 		free(qp);
 }
@@ -100,6 +102,7 @@ static int qp_open(struct ibv_context *ibctx, struct cairn_qp *qp,
 		qp->max_inline = CAIRN_MAX_INLINE;
 	if (attr->comp_mask & IBV_QP_INIT_ATTR_PD) {
 		qp->pd = cairn_pd_base(attr->pd);
+		qp->parent = cairn_pd_join(attr->pd);
 		qp->sq.single = cairn_pd_single(attr->pd);
 	}
 	qp->rq.queue.single = qp->sq.single;

@@ -6,6 +6,8 @@
 #include "ready.h"
 #include "rq.h"
 
+struct cairn_pd;
+
 /* Between wr_start and wr_complete or wr_abort; the SQ lock is held. */
 struct cairn_wr_batch {
 	uint32_t start;			/* where the batch began */
@@ -30,6 +32,7 @@ struct cairn_qp {
 	uint32_t max_inline;		/* bytes */
 	uint32_t inline_threshold;	/* bytes, inline.h; atomic */
 	const struct ibv_pd *pd;
+	struct cairn_pd *parent;	/* pd.h; or NULL */
 	uint8_t type_bit;		/* enum cairn_qp_types */
 	uint8_t signal_all;		/* CAIRN_WQE_SIGNALED or 0 */
 	struct cairn_wr_batch batch;

@@ -18,6 +18,10 @@
 #define IB_WC_ATOMIC_WRITE		((enum ib_wc_opcode)9)
 #endif
 
+/* Bits of ib_odp_caps that have names since 6.16. */
+#define CAIRN_ODP_SUPPORT_FLUSH		BIT(6)
+#define CAIRN_ODP_SUPPORT_ATOMIC_WRITE	BIT(7)
+
 #define CAIRN_IB_ACCESS_FLUSH	(IB_ACCESS_FLUSH_GLOBAL | \
 				 IB_ACCESS_FLUSH_PERSISTENT)
 

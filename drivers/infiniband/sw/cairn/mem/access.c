@@ -263,7 +263,7 @@ static int access_walk(struct cairn_mr *mr, unsigned int seq, u64 va, u64 len,
 					  frags);
 	if (!frags->bv)
 		return 0;
-	/* A region on demand allows FLUSH only if all that peers write is written back
+	/* A region on demand allows this FLUSH only if all that peers write is written back
 	 * at once. Pages that are not present need no write-back.
 	 */
 	if (mr->on_demand && frags->access == CAIRN_ACCESS_FLUSH_PERSISTENT)

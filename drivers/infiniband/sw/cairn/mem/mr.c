@@ -349,8 +349,10 @@ static int mr_check_odp(struct ib_device *ibdev, struct mr_want *want,
 	}
 	if (*files)
 		want->persist = CAIRN_MR_PERSIST_NIC;
-	/* Without NIC flush a page could go before a FLUSH writes it back. */
-	return want->access & CAIRN_IB_ACCESS_FLUSH &&
+	/* Without NIC flush a page could go before a FLUSH writes it back. For a FLUSH
+	 * that makes data visible nothing is written back.
+	 */
+	return want->access & IB_ACCESS_FLUSH_PERSISTENT &&
 	       !(want->persist & CAIRN_MR_PERSIST_NIC) ? -EOPNOTSUPP : 0;
 }
 

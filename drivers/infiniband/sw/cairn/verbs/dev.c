@@ -74,7 +74,8 @@ static const struct ib_odp_caps dev_odp_caps = {
 	.per_transport_caps.rc_odp_caps =
 		IB_ODP_SUPPORT_SEND | IB_ODP_SUPPORT_RECV |
 		IB_ODP_SUPPORT_WRITE | IB_ODP_SUPPORT_READ |
-		IB_ODP_SUPPORT_ATOMIC | IB_ODP_SUPPORT_SRQ_RECV,
+		IB_ODP_SUPPORT_ATOMIC | IB_ODP_SUPPORT_SRQ_RECV |
+		CAIRN_ODP_SUPPORT_FLUSH | CAIRN_ODP_SUPPORT_ATOMIC_WRITE,
 	.per_transport_caps.ud_odp_caps = IB_ODP_SUPPORT_SEND,
 	.per_transport_caps.xrc_odp_caps =
 		IB_ODP_SUPPORT_SEND | IB_ODP_SUPPORT_SRQ_RECV,
