@@ -171,8 +171,31 @@ was=$(has cairn_c fabric_packets)
 run_fail "... nor a second time" verbs_verify -n 1 -w 5
 expect "... nothing was handed over" "$(has cairn_c fabric_packets)" "$was"
 
+# refused DEVICE WHAT: it sends as a, and nothing is handed over
+refused() {
+	between "$1" "$DEV_B"
+	was=$(has "$1" fabric_packets)
+	run_fail "$2 reaches no peer" verbs_verify -n 1 -w 5
+	expect "... nothing was handed over" "$(has "$1" fabric_packets)" "$was"
+}
+# its MAC address, too: the receiver knows that one
+own=$(mac c vc)
+lib_in c ip link set vc address "$(mac a "$IF_A")"
+refused cairn_c "a device that takes the MAC address of another one"
+between "$DEV_A" "$DEV_B"
+fabric "... and the other one is not disturbed"
+# the administrator puts it into the fabric only then
+cairn_set cairn_c fabric=one >/dev/null
+refused cairn_c "a device with both addresses of another one"
+between "$DEV_A" "$DEV_B"
+stack "the other one, which cannot be told from it"
+lib_in c ip link set vc address "$own"
+cairn_set cairn_c fabric=one >/dev/null
+fabric "... when it has its own again"
+
 # the same MAC address, too: which one is meant?
 lib_in d ip link set vd address "$(mac b "$IF_B")"
+cairn_set cairn_d fabric=one >/dev/null
 between "$DEV_A" "$DEV_B"
 was=$(has "$DEV_A" fabric_packets)
 run_ok "two devices that both fit" verbs_verify -n 30

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#include <linux/etherdevice.h>
 #include <linux/mutex.h>
 #include <linux/rculist.h>
+#include <linux/rtnetlink.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #include "device/fabric.h"
@@ -52,12 +54,27 @@ static void fabric_remove(struct cairn_nic *nic)
 	}
 }
 
+/* 0: the netdev has no MAC address. */
+static u64 fabric_read_mac(const struct cairn_nic *nic)
+{
+	const struct net_device *dev = nic->ndev;
+	u64 mac;
+
+	rtnl_lock();
+	mac = dev->addr_len == ETH_ALEN ? ether_addr_to_u64(dev->dev_addr) : 0;
+	rtnl_unlock();
+	return mac;
+}
+
 int cairn_fabric_join(struct cairn_nic *nic, const char *name)
 {
+	u64 mac = fabric_read_mac(nic);
 	struct cairn_fabric *fabric;
 
 	mutex_lock(&fabric_lock);
 	fabric = fabric_named(name);
+	if (fabric)
+		WRITE_ONCE(nic->fabric_mac, mac);
 	if (fabric && fabric != fabric_of(nic)) {
 		fabric_remove(nic);
 		list_add_tail_rcu(&nic->in_fabric, &fabric->nics);

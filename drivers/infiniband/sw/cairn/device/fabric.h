@@ -23,9 +23,10 @@ struct cairn_fabric {
  * @nic: attached; it leaves the fabric that it is in
  * @name: 1 to CAIRN_FABRIC_NAME - 1 bytes and NUL
  *
- * The device is in one fabric at most.
+ * The device is in one fabric at most. The MAC address that its netdev has now is the
+ * one that counts (net/adjacent.h), also if the device is in this fabric already.
  *
- * Context: process, sleeps; not in an RCU read section.
+ * Context: process, not under RTNL; not in an RCU read section.
  * Return: 0 or -ENOMEM, which changes nothing.
  */
 int cairn_fabric_join(struct cairn_nic *nic, const char *name);

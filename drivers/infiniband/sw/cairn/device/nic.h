@@ -65,6 +65,7 @@ struct cairn_nic {
 	u32 persistent;	/* enum cairn_persistent_modes */
 	struct cairn_fabric __rcu *fabric;	/* NULL: in none */
 	struct list_head in_fabric;
+	u64 fabric_mac;	/* of the netdev when the device was put into the fabric */
 	/* For net/, under RTNL: */
 	struct list_head netif;		/* devices of a namespace, read under RCU */
 	struct list_head groups;	/* of multicast, that its netdev has joined */

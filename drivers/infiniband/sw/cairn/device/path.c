@@ -31,12 +31,24 @@ static bool path_has_address6(const struct cairn_nic *nic,
 	       ipv6_chk_addr(net, addr, dev, 0);
 }
 
+/* Has the netdev of @nic the address, of the family of @path? */
+static bool path_owns(const struct cairn_path *path, const struct cairn_nic *nic,
+		      const struct in6_addr *addr)
+{
+	return path->ipv6 ? path_has_address6(nic, nic->ndev, addr) :
+			    path_has_address4(nic->ndev, addr->s6_addr32[3]);
+}
+
 bool cairn_path_ends_at(const struct cairn_path *path,
 			const struct cairn_nic *nic)
 {
-	return path->ipv6 ?
-	       path_has_address6(nic, nic->ndev, &path->daddr) :
-	       path_has_address4(nic->ndev, path->daddr.s6_addr32[3]);
+	return path_owns(path, nic, &path->daddr);
+}
+
+bool cairn_path_begins_at(const struct cairn_path *path,
+			  const struct cairn_nic *nic)
+{
+	return path_owns(path, nic, &path->saddr);
 }
 
 static bool path_to_group(const struct sk_buff *skb, bool ipv6)

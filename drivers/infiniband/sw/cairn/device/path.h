@@ -52,6 +52,10 @@ static inline bool cairn_path_waits(const struct cairn_path *path)
 bool cairn_path_ends_at(const struct cairn_path *path,
 			const struct cairn_nic *nic);
 
+/* ... the source of @path? RCU read section. */
+bool cairn_path_begins_at(const struct cairn_path *path,
+			  const struct cairn_nic *nic);
+
 /**
  * cairn_path_to_netdev() - was a packet sent to an address of its netdev?
  * @nic: the device

@@ -8,11 +8,16 @@
 #include "device/fabric.h"
 #include "net/adjacent.h"
 
-/* Can packets leave through this netdev or arrive at it? */
-static bool adjacent_is_up(const struct net_device *dev)
+/* Is the netdev up, with the MAC address that it had when the administrator put the device
+ * into the fabric?
+ */
+static bool adjacent_takes_part(const struct cairn_nic *nic)
 {
+	const struct net_device *dev = nic->ndev;
+
 	return netif_running(dev) && netif_carrier_ok(dev) &&
-	       dev->addr_len == ETH_ALEN;
+	       dev->addr_len == ETH_ALEN &&
+	       ether_addr_to_u64(dev->dev_addr) == READ_ONCE(nic->fabric_mac);
 }
 
 static bool adjacent_is_direct(const struct cairn_path *path)
@@ -52,9 +57,18 @@ static bool adjacent_read_mac(struct net_device *dev, bool ipv6,
 static bool adjacent_fits(const struct cairn_nic *nic,
 			  const struct cairn_path *path, const u8 *mac)
 {
-	return adjacent_is_up(nic->ndev) &&
+	return adjacent_takes_part(nic) &&
 	       ether_addr_equal_unaligned(nic->ndev->dev_addr, mac) &&
 	       cairn_path_ends_at(path, nic);
+}
+
+/* Has @nic the MAC and IP address of the sender @from, too? Then one of them pretends. */
+static bool adjacent_is_twin(const struct cairn_nic *nic,
+			     const struct cairn_path *path,
+			     const struct cairn_nic *from)
+{
+	return READ_ONCE(nic->fabric_mac) == READ_ONCE(from->fabric_mac) &&
+	       cairn_path_begins_at(path, nic);
 }
 
 /* Has the receiver resolved the sender's address to the sender's netdev? */
@@ -77,11 +91,15 @@ struct cairn_nic *cairn_adjacent_find(struct cairn_nic *nic,
 
 	if (!fabric || path->ifindex != nic->ndev->ifindex ||
 	    path->dst->dev != nic->ndev || dst_xfrm(path->dst) ||
-	    !adjacent_is_up(nic->ndev) || !adjacent_is_direct(path) ||
+	    !adjacent_takes_part(nic) || !adjacent_is_direct(path) ||
 	    !adjacent_read_mac(nic->ndev, path->ipv6, &path->daddr, mac))
 		return NULL;
 	list_for_each_entry_rcu(other, &fabric->nics, in_fabric) {
-		if (other == nic || !adjacent_fits(other, path, mac))
+		if (other == nic)
+			continue;
+		if (adjacent_is_twin(other, path, nic))
+			return NULL;
+		if (!adjacent_fits(other, path, mac))
 			continue;
 		if (found)
 			return NULL;
