@@ -124,10 +124,40 @@ come_and_go() {
 	return $rc
 }
 run_ok "objects come and go beside readers of netlink" come_and_go
+points details
 none_left() { ! rdma resource show qp link "$DEV_A/1" type RC | grep -q lqpn; }
 if wait_for 10 none_left; then
 	ok "no QP is left of a killed process"
 else
 	not_ok "no QP is left of a killed process"
 	diag "$(rdma resource show qp)"
+fi
+
+# A process with little CPU time prepares rings of a queue pair, under its lock. The list does
+# not wait for it.
+lists_beside_slow_user() {
+	local log=$lib_tmp/slow from took rc=0
+
+	start host "$log" "env CAIRN_B=$DEV_A crowd prepare 131072"
+	wait_for 60 grep -q ready "$log" || { lib_show "$log"; return 1; }
+	echo "$started" >$slow/cgroup.procs || return
+	for _ in {1..12}; do
+		from=${EPOCHREALTIME/./}
+		rdma resource show qp link "$DEV_A/1" >/dev/null || rc=1
+		took=$(((${EPOCHREALTIME/./} - from) / 1000))
+		echo "took $took"
+	done
+	kill -0 "$started" || rc=1
+	echo max >$slow/cpu.max
+	stop "$started"
+	return $rc
+}
+if slow_begin; then
+	run_ok "queue pairs are listed beside a process with little CPU time" lists_beside_slow_user
+	longest=$(output | sed -n 's/^took //p' | sort -n | tail -n 1)
+	diag "at most $longest ms"
+	expect_that "... without a wait for it" "${longest:-1000000} < 2000 * ${CAIRN_TIMEOUT_SCALE:-1}"
+	slow_end
+else
+	skip "queue pairs are listed beside a process with little CPU time" "no bandwidth of control groups"
 fi

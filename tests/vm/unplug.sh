@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 # topology: pair
 # cpus: 2
-# timeout: 240
+# timeout: 300
 # kernels: 6.1 6.12
 # once: 6.12
 # boot: shared
@@ -11,7 +11,8 @@
 # namespace is deleted, or the netdev moves away. Their user gets errors and ends by
 # itself, no object stays behind, and another pair of devices is not disturbed. Five
 # times; CAIRN_SOAK=1: 1000. Then a process is killed, and devices go, with long send queues
-# and during system calls (src/leaving.c), and a CPU is unplugged.
+# and during system calls (src/leaving.c). A process ends with little CPU time (src/crowd.c),
+# and a CPU is unplugged.
 
 # shellcheck source=scripts/vm/topology
 . "$(dirname "$0")/../../scripts/vm/topology"
@@ -172,6 +173,21 @@ try_backlog() {
 	fi
 }
 
+# A process with little CPU time is killed, and its queue pairs end slowly. Others make and
+# destroy queue pairs of the same device meanwhile.
+slow_user_goes() {
+	local log=$lib_tmp/slow rc=0
+
+	start host "$log" "env CAIRN_B=cairn_u crowd 3000"
+	wait_for 60 grep -q ready "$log" || { lib_show "$log"; return 1; }
+	echo "$started" >$slow/cgroup.procs || return
+	kill -KILL "$started"
+	env CAIRN_B=cairn_u crowd watch 20 || rc=1
+	echo max >$slow/cpu.max
+	wait "$started" 2>/dev/null
+	return $rc
+}
+
 # A CPU is unplugged under load and comes back at once. Another CPU may still have the
 # sides that were bound to it. Traffic goes on, and without loss no packet is sent again.
 cpu=/sys/devices/system/cpu/cpu1/online
@@ -196,6 +212,16 @@ run_ok "$times times unplugged under load" rounds
 plug || bail "no devices"
 try_backlog "a process is killed with long send queues" user_goes
 expect_that "... and few packets are sent after that" "$sent < $packets / 4"
+if slow_begin; then
+	run_ok "a process with little CPU time is killed" slow_user_goes
+	# the shell may say behind it that the process was killed
+	longest=$(output | grep -xE '[0-9]+')
+	diag "$longest ms for a queue pair of another process"
+	expect_that "... and delays no other one" "${longest:-1000000} < 1000 * ${CAIRN_TIMEOUT_SCALE:-1}"
+	slow_end
+else
+	skip "a process with little CPU time is killed" "no bandwidth of control groups"
+fi
 try_backlog "a device goes with long send queues" device_goes
 points env CAIRN_B=cairn_v leaving
 tidy

@@ -5,7 +5,7 @@
  * modify_lock serialises changes. Everything that may sleep (memory, the path) is
  * prepared under it. Then both side locks are taken and the transition is checked
  * against the current state, which the engine may have changed. If it is allowed, the
- * whole change is applied.
+ * whole change is applied. Readers take the side locks only.
  */
 #include <linux/cred.h>
 #include <linux/hash.h>
@@ -660,12 +660,16 @@ static int modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 	return 0;
 }
 
-/* Read the attributes that the engine changes. */
-static void modify_read_live(struct cairn_qp *qp, struct ib_qp_attr *attr)
+/* Every process may read, by netlink, and it or the owner may have little CPU time. So this
+ * does not take modify_lock: each change of what it reads is made under both side locks.
+ */
+static void modify_read(struct cairn_qp *qp, struct ib_qp_attr *attr)
 {
 	const struct cairn_qpc *qpc = &qp->qpc;
 
 	cairn_exec_lock(&qp->exec);
+	*attr = qp->cold->attr;
+	attr->cap = qp->cold->cap;
 	attr->qp_state = qpc->state;
 	attr->sq_psn = qpc->req.psn;
 	attr->rq_psn = qpc->resp.epsn;
@@ -691,10 +695,7 @@ static int modify_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask
 
 	if (!cairn_qp_read_begin(qp))
 		return -EAGAIN;
-	mutex_lock(&qp->cold->modify_lock);
-	*attr = qp->cold->attr;
-	modify_read_live(qp, attr);
-	attr->cap = qp->cold->cap;
+	modify_read(qp, attr);
 	/* Netlink shows the values to every process. It calls with an empty mask. */
 	if (!(mask & IB_QP_SQ_PSN))
 		attr->sq_psn = 0;
@@ -706,12 +707,11 @@ static int modify_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask
 		.send_cq = ibqp->send_cq,
 		.recv_cq = ibqp->recv_cq,
 		.srq = ibqp->srq,
-		.cap = qp->cold->cap,
+		.cap = attr->cap,
 		.sq_sig_type = qp->qpc.sq_sig_all ? IB_SIGNAL_ALL_WR :
 						    IB_SIGNAL_REQ_WR,
 		.qp_type = ibqp->qp_type,
 	};
-	mutex_unlock(&qp->cold->modify_lock);
 	cairn_qp_read_end(qp);
 	return 0;
 }

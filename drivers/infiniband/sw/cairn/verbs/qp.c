@@ -525,49 +525,51 @@ static bool qp_owner_ended(const struct cairn_qp *qp)
 	return qp->uctx && !current->mm;
 }
 
-/* Retire all connected QPs of the process together. Nothing more is sent for it, and they
- * share a grace period. A datagram QP may still be found as a member of a group.
- */
-static void qp_retire_context(struct cairn_qp *qp)
+/* Return: was it not retired yet? */
+static bool qp_retire_once(struct cairn_qp *qp)
 {
 	struct cairn_dev *dev = to_cairn_dev(qp->ibqp.device);
-	unsigned long id;
-	void *entry;
 	bool first;
 
 	mutex_lock(&dev->retire_lock);
-	first = !qp->retired && qp->exec.path;
+	first = !qp->retired;
 	if (first)
-		xa_for_each(&qp->uctx->doorbells, id, entry) {
-			struct cairn_qp *other = xa_untag_pointer(entry);
-
-			if (xa_pointer_tag(entry) == CAIRN_REQ && other->exec.path)
-				qp_retire(other);
-			cond_resched();
-		}
+		qp_retire(qp);
 	mutex_unlock(&dev->retire_lock);
+	return first;
+}
+
+/* Retire all connected QPs of the process together. Nothing more is sent for it, and they
+ * share a grace period. A datagram QP may still be found as a member of a group. The lock is
+ * taken for each one: the process may have little CPU time, and others wait for the lock.
+ */
+static void qp_retire_context(struct cairn_qp *qp)
+{
+	unsigned long id;
+	void *entry;
+
+	if (!qp->exec.path || !qp_retire_once(qp))
+		return;
+	xa_for_each(&qp->uctx->doorbells, id, entry) {
+		struct cairn_qp *other = xa_untag_pointer(entry);
+
+		if (xa_pointer_tag(entry) == CAIRN_REQ && other->exec.path)
+			qp_retire_once(other);
+		cond_resched();
+	}
 	/* The others are destroyed after this one, by the same thread. */
-	if (first)
-		synchronize_rcu_expedited();
+	synchronize_rcu_expedited();
 }
 
 /* Retire a QP, unless that was done with the others, and wait for the grace period. */
 static void qp_end_lookups(struct cairn_qp *qp)
 {
-	struct cairn_dev *dev = to_cairn_dev(qp->ibqp.device);
-	bool retired;
-
-	mutex_lock(&dev->retire_lock);
-	retired = qp->retired;
-	if (!retired)
-		qp_retire(qp);
-	mutex_unlock(&dev->retire_lock);
 	/* Expedited: applications destroy thousands of QPs one after another, and
 	 * ordinary grace periods would take minutes.
 	 */
-	if (!retired)
+	if (qp_retire_once(qp))
 		synchronize_rcu_expedited();
-	qp_release_number(dev, qp->ibqp.qp_num);
+	qp_release_number(to_cairn_dev(qp->ibqp.device), qp->ibqp.qp_num);
 }
 
 /**

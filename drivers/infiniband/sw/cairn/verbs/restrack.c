@@ -44,25 +44,39 @@ static int restrack_put(struct sk_buff *msg,
 	return 0;
 }
 
-static u32 restrack_count(const struct cairn_qp *qp, enum cairn_side_id side,
-			  u32 psn)
+/* Each is the difference of a PSN and another number. */
+struct restrack_packets {
+	u32 sent, unacked, taken;
+};
+
+/* Both numbers are read under the side locks, as modify_qp sets them. If one were read
+ * before that and the other afterwards, the difference would tell the PSN.
+ */
+static struct restrack_packets restrack_read_packets(struct cairn_qp *qp)
 {
-	return cairn_psn_add(psn, qp->cold->counts_from[side]);
+	const u32 *from = qp->cold->counts_from;
+	const struct cairn_qpc *qpc = &qp->qpc;
+	struct restrack_packets packets;
+
+	cairn_exec_lock(&qp->exec);
+	packets.sent = cairn_psn_add(qpc->req.psn, from[CAIRN_REQ]);
+	packets.unacked = cairn_psn_add(qpc->req.psn, -qpc->req.una);
+	packets.taken = cairn_psn_add(qpc->resp.epsn, from[CAIRN_RESP]);
+	cairn_exec_unlock(&qp->exec);
+	return packets;
 }
 
 /* The caller has called cairn_qp_read_begin(). */
-static int restrack_fill_qp(struct sk_buff *msg, const struct cairn_qp *qp)
+static int restrack_fill_qp(struct sk_buff *msg, struct cairn_qp *qp)
 {
+	const struct restrack_packets packets = restrack_read_packets(qp);
 	const struct cairn_qpc *qpc = &qp->qpc;
 	const struct cairn_requester *req = &qpc->req;
-	u32 psn = READ_ONCE(req->psn);
 	const struct restrack_detail details[] = {
 		{ "state", READ_ONCE(qpc->state) },
-		{ "packets-sent", restrack_count(qp, CAIRN_REQ, psn) },
-		{ "packets-unacked",
-		  cairn_psn_add(psn, -READ_ONCE(req->una)) },
-		{ "packets-taken",
-		  restrack_count(qp, CAIRN_RESP, READ_ONCE(qpc->resp.epsn)) },
+		{ "packets-sent", packets.sent },
+		{ "packets-unacked", packets.unacked },
+		{ "packets-taken", packets.taken },
 		{ "msn", READ_ONCE(qpc->resp.msn) },
 		{ "wr-outstanding",
 		  READ_ONCE(req->new_rec) - READ_ONCE(req->una_rec) },

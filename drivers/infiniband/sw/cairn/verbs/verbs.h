@@ -260,7 +260,7 @@ struct cairn_qp_cold {
 	struct cairn_rate_limit rate;	/* as set by modify_qp */
 	struct ib_qp_cap cap;
 	struct ib_qp_attr attr;		/* as set by modify_qp, for query_qp */
-	struct mutex modify_lock;	/* protects attr, path and rings */
+	struct mutex modify_lock;	/* changes of attr, path and rings */
 	struct cairn_epoch_note inval[CAIRN_SIDES];	/* mem/inval.h */
 	struct cairn_odp_slot odp[CAIRN_SIDES];
 	struct cairn_cq_wait cq_wait[CAIRN_SIDES];	/* send CQ, receive CQ */
