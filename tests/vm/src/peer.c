@@ -20,7 +20,7 @@
 #define LONG_MS		10000	/* the longest time of cairndv_query_peer() */
 #define MAD		256
 #define GSI_QKEY	0x80010000u
-#define ASKERS		160	/* more questions than a device allows at a time */
+#define ASKERS		300	/* more questions than a device allows at a time */
 #define NR(array)	(sizeof(array) / sizeof((array)[0]))
 
 static struct vt_dev da, db;
@@ -118,20 +118,20 @@ static void refused(void)
 /* --- no answer -------------------------------------------------------------- */
 
 /* 10.77.0.99 does not exist; its neighbour entry has b's MAC (persist.sh). */
-static void connect_to_nobody(void)
+static int connect_to_nobody(struct vt_end *end)
 {
 	struct vt_dev absent = db;
 	struct vt_end peer = b;
 
 	absent.gid.raw[15] = 99;
 	peer.dev = &absent;
-	must(!vt_to_init(&a) && !vt_to_rtr(&a, &peer));
+	return vt_to_init(end) ?: vt_to_rtr(end, &peer);
 }
 
 static void no_answer(void)
 {
 	open_ends();
-	connect_to_nobody();
+	must(!connect_to_nobody(&a));
 	ktap_eq(peer_ask(a.qp, 200), ETIMEDOUT);
 	close_ends();
 }
@@ -149,7 +149,7 @@ static void many(void)
 	void *err;
 
 	open_ends();
-	connect_to_nobody();
+	must(!connect_to_nobody(&a));
 	for (i = 0; i < ASKERS; i++)
 		must(!pthread_create(&thread[i], NULL, peer_asker, NULL));
 	for (i = 0; i < ASKERS; i++) {
@@ -162,6 +162,186 @@ static void many(void)
 	close_ends();
 	/* and there is room for questions again */
 	both_ways();
+}
+
+/* --- connections that ask by themselves --------------------------------------- */
+
+#define DOUBTERS	60
+#define DOUBT_ROUNDS	6
+#define DOUBTS_AT_ONCE	128	/* of a user, each for 2 s */
+#define DOUBTERS_GREEDY	200
+#define DOUBTERS_MODEST	8
+
+static void doubt_post(struct vt_end *end)
+{
+	struct ibv_sge sge = {
+		.addr = (uintptr_t)end->buf, .length = 8, .lkey = end->mr->lkey,
+	};
+	struct ibv_send_wr wr = {
+		.sg_list = &sge, .num_sge = 1, .opcode = CAIRNDV_WR_WRITE_PERSIST,
+		.send_flags = IBV_SEND_SIGNALED,
+	}, *bad;
+
+	must(!vt_to_rts(end) && !ibv_post_send(end->qp, &wr, &bad));
+}
+
+/* The number of questions, when no more are asked. */
+static u64 doubts_asked(void)
+{
+	u64 asked = vt_counter(&da, "peer_queries"), before;
+
+	do {
+		before = asked;
+		usleep(vt_ms(4000) * 1000);
+		asked = vt_counter(&da, "peer_queries");
+	} while (asked != before);
+	return asked;
+}
+
+/* A process makes a doubt with each connection whose peer says nothing. Each that waits is
+ * memory of the kernel.
+ */
+static void doubts(void)
+{
+	u64 asked = vt_counter(&da, "peer_queries"), begun, most;
+	static struct vt_end doubter[DOUBTERS];
+	struct vt_opts opts = VT_OPTS;
+	struct ibv_wc wc;
+	int i, round;
+
+	opts.timeout = 1;
+	opts.retry_cnt = 0;
+	open_ends();
+	for (i = 0; i < DOUBTERS; i++)
+		must(!vt_end_create(&doubter[i], &da, &opts, 4096));
+	begun = vt_now_ms();
+	for (round = 0; round < DOUBT_ROUNDS; round++) {
+		for (i = 0; i < DOUBTERS; i++) {
+			must(!connect_to_nobody(&doubter[i]));
+			doubt_post(&doubter[i]);
+		}
+		for (i = 0; i < DOUBTERS; i++) {
+			must(!vt_poll(doubter[i].scq, &wc, 1, vt_ms(20000)));
+			must(wc.status == IBV_WC_RETRY_EXC_ERR);
+			must(!vt_to_state(doubter[i].qp, IBV_QPS_RESET));
+		}
+	}
+	most = DOUBTS_AT_ONCE * (1 + (vt_now_ms() - begun) / 2000);
+	asked = doubts_asked() - asked;
+	vt_say("%llu of %d connections asked, at most %llu", asked,
+	       DOUBTERS * DOUBT_ROUNDS, most);
+	ktap_ok(asked && asked <= most);
+	for (i = 0; i < DOUBTERS; i++)
+		vt_end_destroy(&doubter[i]);
+	close_ends();
+	both_ways();
+}
+
+/* Set by the child that is another user. */
+static int *greed;
+
+static pid_t greedy_start(void (*run)(void))
+{
+	pid_t child;
+
+	greed = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	must(greed != MAP_FAILED);
+	fflush(stdout);
+	child = fork();
+	must(child >= 0);
+	if (child)
+		return child;
+	if (setresgid(65534, 65534, 65534) || setresuid(65534, 65534, 65534) ||
+	    vt_open(&da, vt_name_a(), VT_IPV4, -1) || vt_open(&db, vt_name_b(), VT_IPV4, -1))
+		_exit(1);
+	run();
+	_exit(2);
+}
+
+/* Wait until the child has set it. Return: the value. */
+static int greedy_told(pid_t child)
+{
+	u64 end = vt_now_ms() + vt_ms(60000);
+	int status;
+
+	while (!__atomic_load_n(greed, __ATOMIC_ACQUIRE)) {
+		must(!waitpid(child, &status, WNOHANG) && vt_now_ms() < end);
+		usleep(10000);
+	}
+	return *greed;
+}
+
+static void greedy_stop(pid_t child)
+{
+	int status;
+
+	must(!kill(child, SIGKILL) && waitpid(child, &status, 0) == child);
+	munmap(greed, 4096);
+}
+
+/* Connect all ends to a silent address again and again, and tell of the first time. */
+static void greedy_doubts(void)
+{
+	static struct vt_end end[DOUBTERS_GREEDY];
+	struct vt_opts opts = VT_OPTS;
+	struct ibv_wc wc;
+	int i;
+
+	opts.timeout = 1;
+	opts.retry_cnt = 0;
+	for (i = 0; i < DOUBTERS_GREEDY; i++)
+		if (vt_end_create(&end[i], &da, &opts, 4096))
+			return;
+	open_ends();
+	for (;;) {
+		for (i = 0; i < DOUBTERS_GREEDY; i++) {
+			if (connect_to_nobody(&end[i]))
+				return;
+			doubt_post(&end[i]);
+		}
+		for (i = 0; i < DOUBTERS_GREEDY; i++)
+			if (vt_poll(end[i].scq, &wc, 1, vt_ms(20000)) ||
+			    vt_to_state(end[i].qp, IBV_QPS_RESET))
+				return;
+		__atomic_store_n(greed, 1, __ATOMIC_RELEASE);
+	}
+}
+
+/* The connections of a user to silent peers leave questions for those of others. The other
+ * end here is a queue pair in RESET: it is silent, and its device answers.
+ */
+static void doubts_of_others(void)
+{
+	u64 asked = vt_counter(&db, "peer_questions");
+	struct vt_end end[DOUBTERS_MODEST];
+	struct vt_opts opts = VT_OPTS;
+	struct ibv_wc wc;
+	pid_t child;
+	int i;
+
+	opts.timeout = 1;
+	opts.retry_cnt = 0;
+	open_ends();
+	for (i = 0; i < DOUBTERS_MODEST; i++) {
+		must(!vt_end_create(&end[i], &da, &opts, 4096));
+		must(!vt_to_init(&end[i]) && !vt_to_rtr(&end[i], &b));
+	}
+	child = greedy_start(greedy_doubts);
+	greedy_told(child);
+	for (i = 0; i < DOUBTERS_MODEST; i++)
+		doubt_post(&end[i]);
+	asked = vt_counter_reaches(&db, "peer_questions", asked + DOUBTERS_MODEST) - asked;
+	vt_say("%llu of %d connections asked beside another user's", asked,
+	       DOUBTERS_MODEST);
+	ktap_ok(asked >= DOUBTERS_MODEST);
+	for (i = 0; i < DOUBTERS_MODEST; i++) {
+		must(!waitpid(child, NULL, WNOHANG));
+		must(!vt_poll(end[i].scq, &wc, 1, vt_ms(20000)));
+		must(wc.status == IBV_WC_RETRY_EXC_ERR);
+		vt_end_destroy(&end[i]);
+	}
+	greedy_stop(child);
+	close_ends();
 }
 
 /* --- by hand ---------------------------------------------------------------- */
@@ -386,9 +566,6 @@ static void plain_refuses_immediate(void)
 	plain_refuses_opcode(CAIRNDV_WR_WRITE_PERSIST_WITH_IMM);
 }
 
-/* The error that the greedy user has met; 0: none. */
-static int *greed;
-
 static void *greedy_asks(void *unused)
 {
 	for (;;) {
@@ -402,20 +579,17 @@ static void *greedy_asks(void *unused)
 	return NULL;
 }
 
-/* Another user, with more questions than a device allows, until it is killed. */
+/* More questions than a device allows. The error that the user has met is told. */
 static void greedy_main(void)
 {
 	pthread_t thread;
 
-	if (setresgid(65534, 65534, 65534) || setresuid(65534, 65534, 65534) ||
-	    vt_open(&da, vt_name_a(), VT_IPV4, -1) || vt_open(&db, vt_name_b(), VT_IPV4, -1))
-		_exit(1);
 	open_ends();
 	if (vt_connect(&a, &b))
-		_exit(2);
+		return;
 	for (int i = 0; i < ASKERS; i++)
 		if (pthread_create(&thread, NULL, greedy_asks, NULL))
-			_exit(3);
+			return;
 	for (;;)
 		pause();
 }
@@ -423,34 +597,22 @@ static void greedy_main(void)
 /* A user that asks without end leaves questions for others. */
 static void one_user(void)
 {
-	u64 end = vt_now_ms() + vt_ms(60000);
-	int status;
 	pid_t child;
 
-	greed = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	must(greed != MAP_FAILED);
 	must(!cairndv_fault_add(db.ctx, "received:qp=1"));
 	open_ends();
 	must(!vt_connect(&a, &b));
-	fflush(stdout);
-	child = fork();
-	must(child >= 0);
-	if (!child)
-		greedy_main();
-	while (!__atomic_load_n(greed, __ATOMIC_ACQUIRE)) {
-		must(!waitpid(child, &status, WNOHANG) && vt_now_ms() < end);
-		usleep(10000);
-	}
-	ktap_eq(*greed, EDQUOT);
+	child = greedy_start(greedy_main);
+	ktap_eq(greedy_told(child), EDQUOT);
 	ktap_eq(peer_ask(a.qp, 100), ETIMEDOUT);
-	must(!kill(child, SIGKILL) && waitpid(child, &status, 0) == child);
+	greedy_stop(child);
 	must(!cairndv_fault_clear(db.ctx));
 	close_ends();
 }
 
 #define TESTS(X)							\
-	X(both_ways) X(ipv6) X(refused) X(no_answer) X(many) X(one_user)	\
-	X(by_hand) X(hostile) X(standard_counters)			\
+	X(both_ways) X(ipv6) X(refused) X(no_answer) X(many) X(one_user) X(doubts) \
+	X(doubts_of_others) X(by_hand) X(hostile) X(standard_counters)			\
 	X(plain_unknown) X(plain_refuses) X(plain_refuses_immediate)
 #define PLAIN	3
 

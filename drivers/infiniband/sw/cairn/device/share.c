@@ -76,26 +76,29 @@ void cairn_share_user_put(struct cairn_shares *shares,
 		kfree(user);
 }
 
-int cairn_share_check(u32 has, u32 left)
+static bool share_exempt(void)
 {
-	return has <= left || ns_capable_noaudit(&init_user_ns,
-						  CAP_SYS_RESOURCE) ? 0 : -EDQUOT;
+	return ns_capable_noaudit(&init_user_ns, CAP_SYS_RESOURCE);
 }
 
-int cairn_share_take(struct cairn_nic *nic, enum cairn_share_kind kind,
-		     u32 max, struct cairn_share_user *user)
+int cairn_share_check(u32 has, u32 left)
 {
-	atomic_t *taken = &nic->shares.taken[kind];
+	return has <= left || share_exempt() ? 0 : -EDQUOT;
+}
+
+/* @calls: the calling process is of @user, and its capabilities count. */
+static int share_take(struct cairn_shares *shares, enum cairn_share_kind kind, u32 max,
+		      struct cairn_share_user *user, bool calls)
+{
+	atomic_t *taken = &shares->taken[kind];
 	u32 has;
-	int err;
 
 	if (!atomic_add_unless(taken, 1, max))
 		return -ENOMEM;
 	if (!user)
 		return 0;
 	has = atomic_inc_return(&user->has[kind]);
-	err = cairn_share_check(has, max - atomic_read(taken));
-	if (err)
+	if (has > max - atomic_read(taken) && !(calls && share_exempt()))
 		goto err_count;
 	refcount_inc(&user->refs);
 	return 0;
@@ -103,17 +106,41 @@ int cairn_share_take(struct cairn_nic *nic, enum cairn_share_kind kind,
 err_count:
 	atomic_dec(&user->has[kind]);
 	atomic_dec(taken);
-	return err;
+	return -EDQUOT;
+}
+
+int cairn_share_take(struct cairn_nic *nic, enum cairn_share_kind kind,
+		     u32 max, struct cairn_share_user *user)
+{
+	return share_take(&nic->shares, kind, max, user, true);
+}
+
+int cairn_share_take_in(struct cairn_shares *shares, enum cairn_share_kind kind,
+			u32 max, struct cairn_share_user *user)
+{
+	return share_take(shares, kind, max, user, true);
+}
+
+int cairn_share_take_for(struct cairn_nic *nic, enum cairn_share_kind kind,
+			 u32 max, struct cairn_share_user *user)
+{
+	return share_take(&nic->shares, kind, max, user, false);
+}
+
+void cairn_share_give_in(struct cairn_shares *shares, enum cairn_share_kind kind,
+			 struct cairn_share_user *user)
+{
+	atomic_dec(&shares->taken[kind]);
+	if (!user)
+		return;
+	atomic_dec(&user->has[kind]);
+	cairn_share_user_put(shares, user);
 }
 
 void cairn_share_give(struct cairn_nic *nic, enum cairn_share_kind kind,
 		      struct cairn_share_user *user)
 {
-	atomic_dec(&nic->shares.taken[kind]);
-	if (!user)
-		return;
-	atomic_dec(&user->has[kind]);
-	cairn_share_user_put(&nic->shares, user);
+	cairn_share_give_in(&nic->shares, kind, user);
 }
 
 void cairn_share_move(struct cairn_nic *nic, enum cairn_share_kind kind,

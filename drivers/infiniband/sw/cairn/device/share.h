@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * Shares of the users in objects that a device has a limited number of. A user
+ * Shares of the users in objects that a device, or a lane, has a limited number of. A user
  * may have as many of a kind as are left for others: half of them if no other
  * user has any, and less when others have some. So no user can take the last one.
  *
@@ -27,11 +27,12 @@ enum cairn_share_kind {
 	CAIRN_SHARE_QP,
 	CAIRN_SHARE_SRQ,
 	CAIRN_SHARE_GROUP,		/* of multicast, device/mcast.h */
-	CAIRN_SHARE_QUESTION,		/* to a peer, as long as the call waits */
+	CAIRN_SHARE_QUESTION,		/* to a peer, until it has an answer */
+	CAIRN_SHARE_WORD,		/* of a lane, not of a device: lane/watch.c */
 	CAIRN_SHARE_KINDS
 };
 
-/* A user of a device. Each context and each object has a reference. */
+/* A user of a device or lane. Each context and each object has a reference. */
 struct cairn_share_user {
 	struct hlist_node node;
 	kuid_t uid;
@@ -87,7 +88,21 @@ int cairn_share_check(u32 has, u32 left);
 int cairn_share_take(struct cairn_nic *nic, enum cairn_share_kind kind,
 		     u32 max, struct cairn_share_user *user);
 
-/* Undo one cairn_share_take(). Any context. */
+/* As cairn_share_take(), where the calling process need not be of @user: any context,
+ * and no process is exempt. The caller holds a reference to @user.
+ */
+int cairn_share_take_for(struct cairn_nic *nic, enum cairn_share_kind kind,
+			 u32 max, struct cairn_share_user *user);
+
+/* As cairn_share_take(), of @shares. */
+int cairn_share_take_in(struct cairn_shares *shares, enum cairn_share_kind kind,
+			u32 max, struct cairn_share_user *user);
+
+/* Undo one cairn_share_take_in(). Any context. */
+void cairn_share_give_in(struct cairn_shares *shares, enum cairn_share_kind kind,
+			 struct cairn_share_user *user);
+
+/* Undo one cairn_share_take() or cairn_share_take_for(). Any context. */
 void cairn_share_give(struct cairn_nic *nic, enum cairn_share_kind kind,
 		      struct cairn_share_user *user);
 

@@ -619,6 +619,7 @@ static int lane_alloc(struct cairn_lane *lane)
 	if (!lane->sched_mem || !lane->slots_mem || !lane->words ||
 	    !lane->kernel)
 		return -ENOMEM;
+	lane->num_words = words;
 	cairn_slots_init(&lane->slots, words, lane->slots_mem);
 	cairn_sched_init(&lane->sched, words * 64, lane->sched_mem);
 	return 0;
@@ -639,6 +640,7 @@ static void lane_init(struct cairn_lane *lane)
 {
 	spin_lock_init(&lane->lock);
 	mutex_init(&lane->slots_lock);
+	cairn_shares_init(&lane->shares);
 	INIT_LIST_HEAD(&lane->active);
 	cairn_wheel_init(&lane->wheel, ktime_get_ns());
 	lane->timer_at = U64_MAX;

@@ -18,6 +18,7 @@
 #include <linux/lockdep.h>
 #include <linux/mutex.h>
 #include <linux/wait.h>
+#include "device/share.h"
 #include "device/vector.h"
 #include "engine/fifo.h"
 #include "engine/sched.h"
@@ -68,6 +69,8 @@ struct cairn_lane {
 	u32 awaited;			/* value of rounds that lane/late.c waits for */
 	void *sched_mem;
 	void *slots_mem;
+	struct cairn_shares shares;	/* of the users in words */
+	u32 num_words;
 	unsigned int number;
 };
 

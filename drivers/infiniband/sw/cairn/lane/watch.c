@@ -37,6 +37,7 @@ struct cairn_watch {
 	struct cairn_lane *lane;
 	struct cairn_nic *nic;
 	u32 *wake;			/* space 1; NULL: kernel QPs */
+	struct cairn_share_user *user;	/* whose share of words counts; NULL: kernel QPs */
 	struct mutex lock;		/* ids, pages */
 	struct ida ids;
 	/* Under lane->lock: */
@@ -67,6 +68,13 @@ struct cairn_watch *cairn_watch_create(struct cairn_lane *lane,
 
 	if (!watch)
 		return NULL;
+	if (wake) {
+		watch->user = cairn_share_user_get(&lane->shares);
+		if (!watch->user) {
+			kfree(watch);
+			return NULL;
+		}
+	}
 	watch->lane = lane;
 	watch->nic = nic;
 	watch->wake = wake;
@@ -122,6 +130,7 @@ void cairn_watch_destroy(struct cairn_watch *watch)
 		kfree(page);
 	ida_destroy(&watch->ids);
 	mutex_destroy(&watch->lock);
+	cairn_share_user_put(&watch->lane->shares, watch->user);
 	kfree(watch);
 }
 
@@ -213,37 +222,68 @@ static void watch_put_loose(struct cairn_watch *watch, u32 id)
 	mutex_unlock(&lane->slots_lock);
 }
 
+/* A word keeps its 64 slots until its last QP leaves. So a user has a share of the words,
+ * and cannot take the last one with few QPs.
+ */
+static int watch_take_share(struct cairn_watch *watch)
+{
+	struct cairn_lane *lane = watch->lane;
+	int err = cairn_share_take_in(&lane->shares, CAIRN_SHARE_WORD, lane->num_words,
+				      watch->user);
+
+	return err == -ENOMEM ? -ENOSPC : err;
+}
+
+static void watch_give_share(struct cairn_watch *watch)
+{
+	cairn_share_give_in(&watch->lane->shares, CAIRN_SHARE_WORD, watch->user);
+}
+
+/* Return: the number of a word that has 64 slots now, or CAIRN_SCHED_NONE. */
+static u32 watch_take_word(struct cairn_lane *lane, struct cairn_lane_word *fresh)
+{
+	u32 number;
+
+	mutex_lock(&lane->slots_lock);
+	number = cairn_slots_take_word(&lane->slots);
+	if (number != CAIRN_SCHED_NONE)
+		watch_set_word(lane, number, fresh);
+	mutex_unlock(&lane->slots_lock);
+	return number;
+}
+
 /* Allocate 64 slots for a word of a ready page, unless it has them. Under the watch's
  * lock.
  */
 static int watch_get_word(struct cairn_watch *watch, u32 *number)
 {
-	struct cairn_lane *lane = watch->lane;
 	struct cairn_lane_word *fresh;
-	u32 word;
+	u32 word = CAIRN_SCHED_NONE;
+	int err;
 
 	if (*number != NO_WORD)
 		return 0;
+	err = watch_take_share(watch);
+	if (err)
+		return err;
 	fresh = kzalloc(sizeof(*fresh), watch_gfp(watch));
-	if (!fresh)
-		return -ENOMEM;
-	mutex_lock(&lane->slots_lock);
-	word = cairn_slots_take_word(&lane->slots);
-	if (word != CAIRN_SCHED_NONE)
-		watch_set_word(lane, word, fresh);
-	mutex_unlock(&lane->slots_lock);
+	if (fresh)
+		word = watch_take_word(watch->lane, fresh);
 	if (word == CAIRN_SCHED_NONE) {
+		err = fresh ? -ENOSPC : -ENOMEM;
 		kfree(fresh);
-		return -ENOSPC;
+		watch_give_share(watch);
+		return err;
 	}
 	*number = word;
 	return 0;
 }
 
 /* Free the slots of word @i, whose last QP has left. Under the watch's lock. */
-static void watch_put_word(struct cairn_lane *lane, struct watch_page *page,
+static void watch_put_word(struct cairn_watch *watch, struct watch_page *page,
 			   u32 i)
 {
+	struct cairn_lane *lane = watch->lane;
 	u32 number = page->word[i];
 
 	spin_lock_irq(&lane->lock);
@@ -254,6 +294,7 @@ static void watch_put_word(struct cairn_lane *lane, struct watch_page *page,
 	watch_drop_word(lane, number);
 	cairn_slots_put_word(&lane->slots, number);
 	mutex_unlock(&lane->slots_lock);
+	watch_give_share(watch);
 }
 
 /* Put @exec, whose slot is set, where its lane finds it. */
@@ -339,7 +380,7 @@ static void watch_leave(struct cairn_watch *watch, u32 id)
 	/* No QP joins under watch->lock. Another QP that left may have freed the word. */
 	if (page->word[i] != NO_WORD &&
 	    !READ_ONCE(lane->words[page->word[i]]->used))
-		watch_put_word(lane, page, i);
+		watch_put_word(watch, page, i);
 }
 
 void cairn_watch_put(struct cairn_watch *watch, u32 id)

@@ -66,7 +66,7 @@ void cairn_watch_destroy(struct cairn_watch *watch);
  * n / CAIRN_READY_QUEUES.
  *
  * Context: process.
- * Return: 0, -ENOMEM or -ENOSPC (the lane is full).
+ * Return: 0, -ENOMEM, -ENOSPC (the lane is full) or -EDQUOT (the user's share of it).
  */
 int cairn_watch_join(struct cairn_watch *watch, struct cairn_exec *exec,
 		     struct cairn_ready_page *(*new_page)(void *arg, u32 n),

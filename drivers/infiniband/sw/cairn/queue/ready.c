@@ -122,9 +122,12 @@ int cairn_ready_join(struct cairn_ready *ready, struct cairn_exec *exec,
 	int err;
 
 	mutex_lock(&ready->lock);
-	/* When this context has filled a lane, try the others. */
-	while ((err = ready_join(ready, lane, exec)) == -ENOSPC && --tries)
+	/* When a lane is full, or the user's share of it, try the others. */
+	err = ready_join(ready, lane, exec);
+	while ((err == -ENOSPC || err == -EDQUOT) && --tries) {
 		lane = (lane + 1) % cairn_lanes();
+		err = ready_join(ready, lane, exec);
+	}
 	if (!err)
 		ready_describe(ready, lane, exec->id, desc);
 	mutex_unlock(&ready->lock);

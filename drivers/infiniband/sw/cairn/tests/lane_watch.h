@@ -44,6 +44,9 @@ static struct cairn_stats test_stats;
 static struct cairn_nic test_nic;
 static struct owner all_owners[OWNERS];
 static struct queue all_queues[OWNERS];
+static struct cairn_share_user all_users[2], *test_caller;
+static u32 words_of[2], words_taken;	/* by users, and in all */
+static bool users_share;		/* else each may take all words */
 static u64 clock_ns;
 static bool cpu_alone;
 static unsigned int cpus_online;
@@ -88,10 +91,15 @@ void *shim_alloc(size_t size)
 	return mem;
 }
 
+static inline void alloc_gone(void)
+{
+	__atomic_sub_fetch(&live_allocs, 1, __ATOMIC_RELAXED);
+}
+
 void shim_free(void *mem)
 {
 	if (mem)
-		__atomic_sub_fetch(&live_allocs, 1, __ATOMIC_RELAXED);
+		alloc_gone();
 	free(mem);
 }
 
@@ -114,6 +122,43 @@ bool single_task_running(void)
 unsigned int num_online_cpus(void)
 {
 	return cpus_online;
+}
+
+/* As device/share.c, for the test's users. */
+struct cairn_share_user *cairn_share_user_get(struct cairn_shares *shares)
+{
+	return alloc_counted() ? test_caller : NULL;
+}
+
+void cairn_share_user_put(struct cairn_shares *shares, struct cairn_share_user *user)
+{
+	if (user)
+		alloc_gone();
+}
+
+int cairn_share_take_in(struct cairn_shares *shares, enum cairn_share_kind kind,
+			u32 max, struct cairn_share_user *user)
+{
+	u32 *has = user ? &words_of[user - all_users] : NULL;
+
+	ktap_ok(!mutex_is_mine(&test_lane.slots_lock));
+	ktap_eq(max, test_lane.num_words);
+	if (words_taken == max)
+		return -ENOMEM;
+	if (user && users_share && *has + 1 > max - words_taken - 1)
+		return -EDQUOT;
+	__atomic_add_fetch(&words_taken, 1, __ATOMIC_RELAXED);
+	if (user)
+		__atomic_add_fetch(has, 1, __ATOMIC_RELAXED);
+	return 0;
+}
+
+void cairn_share_give_in(struct cairn_shares *shares, enum cairn_share_kind kind,
+			 struct cairn_share_user *user)
+{
+	__atomic_sub_fetch(&words_taken, 1, __ATOMIC_RELAXED);
+	if (user)
+		__atomic_sub_fetch(&words_of[user - all_users], 1, __ATOMIC_RELAXED);
 }
 
 unsigned int cairn_lane_pick(void)
@@ -312,6 +357,9 @@ static inline void start_with(u32 words)
 	test_lane.slots_mem = calloc(1, cairn_slots_bytes(words));
 	cairn_sched_init(&test_lane.sched, words * 64, test_lane.sched_mem);
 	cairn_slots_init(&test_lane.slots, words, test_lane.slots_mem);
+	test_lane.num_words = words;
+	test_caller = &all_users[0];
+	users_share = false;
 	test_nic.stats = &test_stats;
 	test_nic.idle_us = CAIRN_IDLE_US;
 	clock_ns = 1000 * MS;
@@ -348,6 +396,7 @@ static inline void end_with(u32 words)
 	for (i = 0; i < words; i++)
 		ktap_ok(!test_lane.words[i]);
 	ktap_eq(free_words(words), words);
+	ktap_eq(words_taken, 0);
 	free(test_lane.words);
 	free(test_lane.sched_mem);
 	free(test_lane.slots_mem);

@@ -524,6 +524,54 @@ static void no_room(void)
 	end_with(3);
 }
 
+static void join_many(struct owner *owner, struct queue *many, u32 n)
+{
+	u32 i;
+
+	for (i = 0; i < n; i++)
+		join_queue(owner, &many[i], i);
+}
+
+/* A user that keeps one queue of each word leaves words for others, in all its contexts. */
+static void words_have_shares(void)
+{
+	static struct queue sparse[64 * 5], dense[64 * 2 + 1], others[64 + 1];
+	u32 i;
+
+	start_with(10);
+	users_share = true;
+	open_owner(&all_owners[0]);
+	join_many(&all_owners[0], sparse, 64 * 5);
+	for (i = 0; i < 64 * 5; i++)
+		if (i % 64)
+			leave_queue(&sparse[i]);
+	ktap_eq(words_of[0], 4);
+	open_owner(&all_owners[1]);
+	join_many(&all_owners[1], dense, 64 * 2);
+	ktap_eq(words_of[0], 5);
+	ktap_eq(try_join(&all_owners[1], &dense[64 * 2]), -EDQUOT);
+	test_caller = &all_users[1];
+	open_owner(&all_owners[2]);
+	join_many(&all_owners[2], others, 65);
+	ktap_eq(words_of[1], 1);
+	/* The rest has become smaller, too. */
+	leave_queue(&sparse[64]);
+	ktap_eq(try_join(&all_owners[1], &dense[64 * 2]), -EDQUOT);
+	leave_queue(&sparse[128]);
+	ktap_eq(try_join(&all_owners[1], &dense[64 * 2]), 0);
+	for (i = 0; i < 65; i++)
+		leave_queue(&others[i]);
+	for (i = 0; i < 64 * 2 + 1; i++)
+		leave_queue(&dense[i]);
+	for (i = 0; i < 64 * 5; i += 64)
+		if (i != 64 && i != 128)
+			leave_queue(&sparse[i]);
+	ktap_eq(words_of[0] + words_of[1], 0);
+	for (i = 0; i < 3; i++)
+		close_owner(&all_owners[i]);
+	end_with(10);
+}
+
 /* --- threads: processes post while the lane polls, and others come and go --- */
 
 static bool stop_others, stop_lane;
@@ -660,6 +708,7 @@ static const struct ktap_test tests[] = {
 	KTAP(no_memory),
 	KTAP(same_word_twice),
 	KTAP(no_room),
+	KTAP(words_have_shares),
 	KTAP(posts_beside_the_lane),
 };
 

@@ -4,13 +4,14 @@
  * management datagram to its QP 1 (wire/mad.h).
  *
  * The answering side keeps no state: process_mad makes the answer from the question, and
- * ib_mad sends it. The asking side has a list of open questions, each on the stack of
- * its caller. Their number is limited. An answer is accepted once, and only if it has
+ * ib_mad sends it. The asking side has a list of open questions. Their number is
+ * limited, and each user has a share. An answer is accepted once, and only if it has
  * the 64 random bits of a question and comes from the address that was asked.
  *
  * A connection whose first WRITE_PERSIST gets no answer asks by itself, once, and once
  * more for the first one with immediate data. If the peer does not know such a request,
- * it fails at once and not after its retries.
+ * it fails at once and not after its retries. No thread waits for the answer: silent
+ * peers of one connection do not delay the question of another.
  *
  * ib_mad retransmits the question. It cannot match answers to questions, because with
  * IPv4 it compares bytes that are not the address. So process_mad matches them.
@@ -32,10 +33,10 @@
 
 /* Times that a question is sent, at most. */
 #define PEER_TRIES	4
-/* Open questions of one device. A user has a share of them. */
-#define PEER_MAX_QUERIES	128
-/* Doubts that ask at a time, of all devices. They have no share, and others wait. */
-#define PEER_MAX_DOUBTS		32
+/* Open questions of one device: those of callers and of connections that ask by
+ * themselves, from their first doubt on. A user has a share of them.
+ */
+#define PEER_MAX_QUERIES	256
 /* Time limit for the question of a doubt. */
 #define PEER_DOUBT_MS		2000
 
@@ -45,9 +46,10 @@ struct peer_query {
 	struct list_head entry;		/* in the list until it is answered */
 	__be64 tid;
 	union ib_gid from;		/* address that is asked */
-	struct cairn_share_user *user;	/* that asks; NULL: the kernel */
 	struct cairn_peer_caps caps;
 	int err;			/* -ETIMEDOUT: no answer yet */
+	struct work_struct *work;	/* queued with wake; NULL: a caller waits */
+	unsigned long woken;		/* bit 0 */
 	struct completion wake;		/* answered, or ib_mad does not use it any more */
 	struct completion sent;		/* ib_mad does not use it any more */
 	enum ib_wc_status status;	/* from ib_mad, valid with sent */
@@ -90,6 +92,18 @@ static struct peer_query *peer_take_query(struct cairn_peers *peers, __be64 tid,
 	return NULL;
 }
 
+/* Once. The query ends when its waiter has seen that ib_mad does not use it any more, and
+ * has left the list.
+ */
+static void peer_wake(struct peer_query *query)
+{
+	if (test_and_set_bit(0, &query->woken))
+		return;
+	complete(&query->wake);
+	if (query->work)
+		queue_work(peer_doubts, query->work);
+}
+
 static void peer_answered(struct cairn_dev *dev, const struct cairn_mad *mad,
 			  const union ib_gid *from)
 {
@@ -102,7 +116,7 @@ static void peer_answered(struct cairn_dev *dev, const struct cairn_mad *mad,
 	if (query) {
 		err = cairn_mad_read(mad, &query->caps);
 		query->err = err;
-		complete(&query->wake);
+		peer_wake(query);
 	}
 	spin_unlock(&peers->list_lock);
 	if (err)
@@ -159,7 +173,7 @@ static void peer_sent(struct ib_mad_agent *agent, struct ib_mad_send_wc *wc)
 	struct peer_query *query = wc->send_buf->context[0];
 
 	query->status = wc->status;
-	complete(&query->wake);
+	peer_wake(query);
 	complete(&query->sent);
 }
 
@@ -187,27 +201,18 @@ static int peer_way(struct cairn_qp *qp, struct rdma_ah_attr *way)
 	return 0;
 }
 
-static int peer_enter(struct cairn_dev *dev, struct peer_query *query)
+static void peer_enter(struct cairn_peers *peers, struct peer_query *query)
 {
-	struct cairn_peers *peers = &dev->peers;
-	int err;
-
-	err = cairn_share_take(&dev->nic, CAIRN_SHARE_QUESTION, PEER_MAX_QUERIES,
-			       query->user);
-	if (err)
-		return err == -ENOMEM ? -EAGAIN : err;
 	spin_lock(&peers->list_lock);
 	list_add(&query->entry, &peers->queries);
 	spin_unlock(&peers->list_lock);
-	return 0;
 }
 
-static void peer_leave(struct cairn_dev *dev, struct peer_query *query)
+static void peer_leave(struct cairn_peers *peers, struct peer_query *query)
 {
-	spin_lock(&dev->peers.list_lock);
+	spin_lock(&peers->list_lock);
 	list_del_init(&query->entry);
-	spin_unlock(&dev->peers.list_lock);
-	cairn_share_give(&dev->nic, CAIRN_SHARE_QUESTION, query->user);
+	spin_unlock(&peers->list_lock);
 }
 
 /* Under the peers' lock. The agent stays registered as long as one of its datagrams
@@ -293,26 +298,48 @@ static int peer_wait(struct peer_query *query, struct ib_mad_send_buf *buf)
 	return killed ? -EINTR : peer_outcome(query);
 }
 
-/* @user: whose share counts; NULL: none. */
+/* Ask. @query is zeroed, except for its work. Return: for peer_end(), or an error. */
+static struct ib_mad_send_buf *peer_begin(struct cairn_dev *dev,
+					  struct peer_query *query,
+					  struct rdma_ah_attr *way,
+					  u32 timeout_ms)
+{
+	struct ib_mad_send_buf *buf;
+
+	query->err = -ETIMEDOUT;
+	init_completion(&query->wake);
+	init_completion(&query->sent);
+	get_random_bytes(&query->tid, sizeof(query->tid));
+	query->from = rdma_ah_read_grh(way)->dgid;
+	peer_enter(&dev->peers, query);
+	cairn_nic_count(&dev->nic, CAIRN_CTR_PEER_QUERIES, 1);
+	buf = peer_ask(&dev->peers, query, way, timeout_ms);
+	if (IS_ERR(buf))
+		peer_leave(&dev->peers, query);
+	return buf;
+}
+
+/* Wait for the answer, if it has not come yet. */
+static int peer_end(struct cairn_dev *dev, struct peer_query *query,
+		    struct ib_mad_send_buf *buf)
+{
+	int err = peer_wait(query, buf);
+
+	peer_leave(&dev->peers, query);
+	return err;
+}
+
 static int peer_query_at(struct cairn_dev *dev, struct rdma_ah_attr *way,
-			 struct cairn_share_user *user,
 			 struct cairn_peer_caps *caps, u32 timeout_ms)
 {
-	struct peer_query query = { .err = -ETIMEDOUT, .user = user };
+	struct peer_query query = {};
 	struct ib_mad_send_buf *buf;
 	int err;
 
-	init_completion(&query.wake);
-	init_completion(&query.sent);
-	get_random_bytes(&query.tid, sizeof(query.tid));
-	query.from = rdma_ah_read_grh(way)->dgid;
-	err = peer_enter(dev, &query);
-	if (err)
-		return err;
-	cairn_nic_count(&dev->nic, CAIRN_CTR_PEER_QUERIES, 1);
-	buf = peer_ask(&dev->peers, &query, way, timeout_ms);
-	err = IS_ERR(buf) ? PTR_ERR(buf) : peer_wait(&query, buf);
-	peer_leave(dev, &query);
+	buf = peer_begin(dev, &query, way, timeout_ms);
+	if (IS_ERR(buf))
+		return PTR_ERR(buf);
+	err = peer_end(dev, &query, buf);
 	*caps = query.caps;
 	return err;
 }
@@ -320,6 +347,8 @@ static int peer_query_at(struct cairn_dev *dev, struct rdma_ah_attr *way,
 int cairn_peer_query(struct cairn_qp *qp, struct cairn_peer_caps *caps,
 		     u32 timeout_ms)
 {
+	struct cairn_dev *dev = to_cairn_dev(qp->ibqp.device);
+	struct cairn_share_user *user = qp->cold->user;
 	struct rdma_ah_attr way;
 	int err;
 
@@ -328,16 +357,26 @@ int cairn_peer_query(struct cairn_qp *qp, struct cairn_peer_caps *caps,
 	err = peer_way(qp, &way);
 	if (err)
 		return err;
-	return peer_query_at(to_cairn_dev(qp->ibqp.device), &way,
-			     qp->uctx ? qp->uctx->user : NULL, caps, timeout_ms);
+	err = cairn_share_take(&dev->nic, CAIRN_SHARE_QUESTION, PEER_MAX_QUERIES,
+			       user);
+	if (err)
+		return err == -ENOMEM ? -EAGAIN : err;
+	err = peer_query_at(dev, &way, caps, timeout_ms);
+	cairn_share_give(&dev->nic, CAIRN_SHARE_QUESTION, user);
+	return err;
 }
 
 /* --- doubts ---------------------------------------------------------------- */
 
-/* A question on behalf of a connection whose first request of a kind got no answer. */
+/* A question on behalf of a connection whose first request of a kind got no answer. Its
+ * work runs twice: to ask, and when the query wakes.
+ */
 struct peer_doubt {
 	struct work_struct work;
+	struct peer_query query;
+	struct ib_mad_send_buf *buf;	/* NULL: not asked yet */
 	struct cairn_dev *dev;		/* a registration reference */
+	struct cairn_share_user *user;	/* of the queue pair; NULL: the kernel */
 	struct rdma_ah_attr way;
 	u64 serial;
 	u32 qpn;
@@ -383,43 +422,80 @@ static void peer_is_unable(const struct peer_doubt *doubt, u8 able)
 	rcu_read_unlock();
 }
 
-static void peer_doubt_work(struct work_struct *work)
+static void peer_doubt_free(struct peer_doubt *doubt)
 {
-	struct peer_doubt *doubt = container_of(work, struct peer_doubt, work);
-	struct cairn_peer_caps caps;
+	cairn_share_give(&doubt->dev->nic, CAIRN_SHARE_QUESTION, doubt->user);
+	ib_device_put(&doubt->dev->ibdev);
+	kfree(doubt);
+}
+
+/* Return: false: no answer will come. */
+static bool peer_doubt_ask(struct peer_doubt *doubt)
+{
+	struct ib_mad_send_buf *buf;
 	bool gone;
 
 	rcu_read_lock();
 	gone = !peer_find_exec(doubt);
 	rcu_read_unlock();
-	if (!gone && !peer_query_at(doubt->dev, &doubt->way, NULL, &caps,
-				    PEER_DOUBT_MS) &&
-	    peer_able(&caps) != CAIRN_NEEDS)
-		peer_is_unable(doubt, peer_able(&caps));
-	ib_device_put(&doubt->dev->ibdev);
-	kfree(doubt);
+	if (gone)
+		return false;
+	buf = peer_begin(doubt->dev, &doubt->query, &doubt->way, PEER_DOUBT_MS);
+	if (IS_ERR(buf))
+		return false;
+	doubt->buf = buf;
+	return true;
 }
 
-/* Without memory no question is asked, and the request fails after its retries. */
+/* A work item never runs on two CPUs at a time, so the second run sees the first one's
+ * buf.
+ */
+static void peer_doubt_work(struct work_struct *work)
+{
+	struct peer_doubt *doubt = container_of(work, struct peer_doubt, work);
+	const struct cairn_peer_caps *caps = &doubt->query.caps;
+
+	if (!doubt->buf && peer_doubt_ask(doubt))
+		return;
+	if (doubt->buf && !peer_end(doubt->dev, &doubt->query, doubt->buf) &&
+	    peer_able(caps) != CAIRN_NEEDS)
+		peer_is_unable(doubt, peer_able(caps));
+	peer_doubt_free(doubt);
+}
+
+/* Without memory, or beyond the limit or the share of the user, no question is asked, and
+ * the request fails after its retries.
+ */
 void cairn_peer_doubt(struct cairn_qp *qp)
 {
+	struct cairn_dev *dev = to_cairn_dev(qp->ibqp.device);
+	struct cairn_share_user *user = qp->cold->user;
 	struct peer_doubt *doubt;
 
 	lockdep_assert_held(&qp->exec.side[CAIRN_REQ].lock);
-	if (!ib_device_try_get(qp->ibqp.device))
+	if (!ib_device_try_get(&dev->ibdev))
 		return;
+	if (cairn_share_take_for(&dev->nic, CAIRN_SHARE_QUESTION, PEER_MAX_QUERIES,
+				 user))
+		goto err_device;
 	doubt = kzalloc(sizeof(*doubt), GFP_ATOMIC | __GFP_NOWARN);
-	if (!doubt) {
-		ib_device_put(qp->ibqp.device);
-		return;
-	}
+	if (!doubt)
+		goto err_share;
 	INIT_WORK(&doubt->work, peer_doubt_work);
-	doubt->dev = to_cairn_dev(qp->ibqp.device);
+	doubt->query.work = &doubt->work;
+	doubt->dev = dev;
+	doubt->user = user;
 	/* ah_attr changes under both side locks only, and the caller has one of them. */
 	doubt->way = qp->cold->attr.ah_attr;
 	doubt->serial = qp->cold->serial;
 	doubt->qpn = qp->ibqp.qp_num;
 	queue_work(peer_doubts, &doubt->work);
+	return;
+
+err_share:
+	cairn_share_give(&dev->nic, CAIRN_SHARE_QUESTION, user);
+err_device:
+	ib_device_put(&dev->ibdev);
 }
 
 /* --- devices and their agents ---------------------------------------------- */
@@ -464,7 +540,7 @@ int cairn_peers_start(void)
 {
 	int err;
 
-	peer_doubts = alloc_workqueue("cairn_peer", WQ_UNBOUND, PEER_MAX_DOUBTS);
+	peer_doubts = alloc_workqueue("cairn_peer", WQ_UNBOUND, 0);
 	if (!peer_doubts)
 		return -ENOMEM;
 	err = ib_register_client(&peer_client);
