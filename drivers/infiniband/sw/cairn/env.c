@@ -13,6 +13,7 @@
 #include "engine/words.h"
 #include "lane/exec.h"
 #include "lane/late.h"
+#include "lane/room.h"
 #include "mem/access.h"
 #include "mem/inval.h"
 #include "mem/mr.h"
@@ -61,14 +62,34 @@ static int env_map(struct cairn_qp *qp, const struct cairn_span *span, u32 len,
 	return n < 0 && n != -EAGAIN ? -EFAULT : n;
 }
 
+u32 cairn_env_room(struct cairn_qpc *qpc)
+{
+	struct cairn_room_wait *wait = &qpc_to_cairn_qp(qpc)->cold->room_wait;
+	bool waited = !list_empty_careful(&wait->entry);
+	u32 bytes = wait->room ? cairn_room_ask(wait) : U32_MAX;
+
+	if (!bytes && !waited)
+		cairn_env_count(qpc, CAIRN_CTR_ROOM_WAITS, 1);
+	return bytes;
+}
+
+void cairn_env_room_end(struct cairn_qpc *qpc)
+{
+	struct cairn_room_wait *wait = &qpc_to_cairn_qp(qpc)->cold->room_wait;
+
+	if (wait->room)
+		cairn_room_end(wait);
+}
+
 /* The lock protects the AH's route cache, which all QPs that use the AH share. */
-static int env_xmit_ud(struct cairn_qp *qp, const struct cairn_packets *packets)
+static int env_xmit_ud(struct cairn_qp *qp, struct cairn_packets *packets)
 {
 	struct cairn_ah *ah = cairn_ah_find(qp, packets->train->ah);
 	u32 n;
 
 	if (!ah)
 		return -EINVAL;
+	packets->room = qp->cold->room_wait.room;
 	spin_lock(&ah->lock);
 	n = cairn_net_xmit(qp->exec.nic, &ah->path, packets);
 	spin_unlock(&ah->lock);
@@ -77,10 +98,12 @@ static int env_xmit_ud(struct cairn_qp *qp, const struct cairn_packets *packets)
 
 /* Return: as cairn_net_xmit(), or -EINVAL without the address handle of a datagram. */
 static int env_xmit(struct cairn_qp *qp, enum cairn_side_id side,
-		    const struct cairn_packets *packets)
+		    struct cairn_packets *packets)
 {
 	if (qp->qpc.transport == CAIRN_TRANSPORT_UD)
 		return env_xmit_ud(qp, packets);
+	if (side == CAIRN_REQ && !cairn_qp_reliable(&qp->qpc))
+		packets->room = qp->cold->room_wait.room;
 	return cairn_net_xmit(qp->exec.nic, &qp->path[side], packets);
 }
 

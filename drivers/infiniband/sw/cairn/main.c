@@ -7,6 +7,7 @@
 #include "device/epoch.h"
 #include "fault/rules.h"
 #include "lane/lane.h"
+#include "lane/room.h"
 #include "net/net.h"
 #include "persist/stream.h"
 #include "queue/cache.h"
@@ -82,6 +83,7 @@ static void __exit cairn_exit(void)
 	cairn_fault_exit();
 	cairn_queue_caches_stop();
 	cairn_lanes_stop();
+	cairn_rooms_stop();
 	cairn_epochs_stop();
 	cairn_checksum_exit();
 	/* Wait for RCU callbacks, whose code is in this module. */

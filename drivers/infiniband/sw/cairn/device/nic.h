@@ -23,6 +23,7 @@
 
 struct cairn_faults;
 struct cairn_mrcaches;
+struct cairn_room;
 
 struct cairn_stats {
 	u64 value[CAIRN_CTR_COUNT];
@@ -76,6 +77,7 @@ struct cairn_nic {
 	struct net *net;
 	bool removed;			/* cairn_net_ops.remove was called */
 	bool readdressed;		/* an address was removed since the attach */
+	struct cairn_room *room;	/* of kernel consumers (lane/room.h); or NULL */
 	struct cairn_faults *faults;	/* fault/rules.h; NULL: there never was a rule */
 };
 

@@ -14,7 +14,7 @@
 	  "packets that joined a train which had been begun for others")	\
 	X(TX_BYTES, tx_bytes, "payload bytes handed to the IP stack")	\
 	X(TX_DROPPED, tx_dropped,					\
-	  "packets lost before the wire: no memory, too long, or refused by the stack")	\
+	  "packets lost before the wire: no memory, too long, refused by the stack, or stuck") \
 	X(TX_NOROUTE, tx_noroute, "packets without a route")		\
 	X(TX_SPOOFED, tx_spoofed,					\
 	  "datagrams to the RoCE port refused: the socket lacks CAP_NET_RAW, "	\
@@ -163,12 +163,12 @@
 	  "send and receive queues that a doorbell call named")		\
 	X(RATE_MARKS, rate_marks,					\
 	  "times a limited QP had sent what its rate allows")		\
-	X(RATE_WRITEBACKS, rate_writebacks,				\
-	  "marks in mid-message: the packet count was kept with the WQE") \
 	X(RATE_PURGES, rate_purges,					\
 	  "WQEs fetched or selected ahead that a mark removed")			\
 	X(RATE_BYTES, rate_bytes,					\
 	  "bytes sent under a rate limit, BTH to ICRC")			\
+	X(ROOM_WAITS, room_waits,					\
+	  "times a UC or UD queue pair waited for packets to leave this host") \
 	X(POLLED_POSTS, polled_posts,					\
 	  "queues found in the ready map: posts without a doorbell")	\
 	X(QINFO_HITS, qinfo_hits,					\

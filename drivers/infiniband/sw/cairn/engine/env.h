@@ -130,6 +130,19 @@ enum cairn_async {
 u32 cairn_env_ah_rate(struct cairn_qpc *qpc, u32 ah);
 
 /**
+ * cairn_env_room() - how much may a requester of UC or UD send?
+ * @qpc: the QP
+ *
+ * Packets that have not left this host are counted, and not too many of them may be there.
+ *
+ * Return: bytes; 0: none now. The requester gets a turn when there is room.
+ */
+u32 cairn_env_room(struct cairn_qpc *qpc);
+
+/* The run of a requester of UC or UD ends. Others that wait for room may have their turns. */
+void cairn_env_room_end(struct cairn_qpc *qpc);
+
+/**
  * cairn_env_emit() - send a train
  * @qpc: the QP
  * @side: the side that sends, and whose path is used

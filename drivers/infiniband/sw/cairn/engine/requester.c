@@ -340,6 +340,21 @@ static bool req_rate_limit(struct cairn_qpc *qpc, struct cairn_swr *swr,
 	return true;
 }
 
+/* How many packets of at most @n from the cursor on the own netdev has room for. Only UC and
+ * UD wait for it: RC has a window. Return: 0: the requester gets a turn when there is room.
+ */
+static u32 req_room(struct cairn_qpc *qpc, const struct cairn_swr *swr, u32 n)
+{
+	u32 bytes;
+
+	if (cairn_qp_reliable(qpc))
+		return n;
+	bytes = cairn_env_room(qpc);
+	if (!bytes)
+		return 0;
+	return clamp_t(u32, bytes / cairn_req_message_bytes(qpc, swr, 1), 1, n);
+}
+
 /* The rate limit of one train. */
 struct req_paced {
 	struct cairn_pace pace;
@@ -368,8 +383,6 @@ static u32 req_pace(struct cairn_qpc *qpc, const struct cairn_swr *swr, u32 n,
 		req->wqe_valid = false;
 		cairn_env_count(qpc, CAIRN_CTR_RATE_PURGES,
 				cairn_ahead_purge(ahead, swr->idx));
-		if (req->pkt)
-			cairn_env_count(qpc, CAIRN_CTR_RATE_WRITEBACKS, 1);
 	}
 	return min(fit, n);
 }
@@ -416,16 +429,16 @@ static bool req_send_one(struct cairn_qpc *qpc, struct req_turn *turn)
 	struct cairn_requester *req = &qpc->req;
 	struct cairn_swr *swr = cairn_req_swr(req, req->send_rec);
 	struct req_paced paced __uninitialized;
-	u32 room, want, may, psns, sent;
+	u32 most, want, may, psns, sent;
 	bool reads;
 
 	if (swr->status)
 		return false;
 	if (cairn_wqe_ops[swr->opcode].flags & CAIRN_WOP_LOCAL)
 		return req_run_local(qpc, swr, turn);
-	room = cairn_gap_limit(req, min(cairn_req_allowed(qpc, swr),
+	most = cairn_gap_limit(req, min(cairn_req_allowed(qpc, swr),
 					turn->budget->packets));
-	if (!room)
+	if (!most)
 		return false;
 	paced.pace.rate = &req->rate;
 	paced.pace.now = turn->now;
@@ -437,13 +450,16 @@ static bool req_send_one(struct cairn_qpc *qpc, struct req_turn *turn)
 		req->wqe_valid = false;
 		return false;
 	}
+	most = req_room(qpc, swr, most);
+	if (!most)
+		return false;
 	reads = cairn_wqe_ops[swr->opcode].flags & CAIRN_WOP_READS;
 	if (reads)
 		want = 1;
 	else if (swr->npkts == 1)
-		want = req_count_alike(qpc, swr, room, turn);
+		want = req_count_alike(qpc, swr, most, turn);
 	else
-		want = cairn_req_train_count(qpc, swr, room);
+		want = cairn_req_train_count(qpc, swr, most);
 	may = req_pace(qpc, swr, want, &paced, &turn->ahead);
 	if (!may)
 		return false;
@@ -544,6 +560,8 @@ bool cairn_req_run(struct cairn_qpc *qpc, u64 now, struct cairn_budget *budget)
 		more = !cairn_comp_flush(qpc, &turn.ahead, budget);
 	else
 		req_check_drained(qpc);
+	if (!cairn_qp_reliable(qpc))
+		cairn_env_room_end(qpc);
 	return more || !req->reaps_left ||
 	       (req_may_send(qpc) && !cairn_budget_left(budget));
 }

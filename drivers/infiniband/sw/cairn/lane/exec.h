@@ -175,7 +175,7 @@ void cairn_exec_kick(struct cairn_exec *exec, enum cairn_side_id side);
  * @exec: kept alive by the caller; nothing happens for a kernel QP
  *
  * A lane finds posts by polling. A process may end the QP right after its last post,
- * before the lane has polled. Messages that the window, credits or a rate delay are
+ * before the lane has polled. Messages that the window, credits, a rate or the room delay are
  * not sent. The number of runs is limited, so the end of a very long queue may not
  * be sent either.
  *

@@ -8,6 +8,7 @@
 #include "device/parcel.h"
 #include "engine/train.h"
 #include "fault/rules.h"
+#include "lane/room.h"
 #include "net/faulty.h"
 #include "net/routing.h"
 #include "net/tx.h"
@@ -166,6 +167,18 @@ static void faulty_go_on(struct cairn_nic *nic, struct sk_buff *skb)
 			   CAIRN_CTR_TX_DROPPED);
 }
 
+/* The packet is counted only from now on, as one that a rule delays is in the network. */
+static void faulty_go_now(struct faulty *faulty, struct sk_buff *skb)
+{
+	if (faulty->packets->room && !cairn_room_take(faulty->packets->room, skb)) {
+		cairn_net_tx_count(faulty->nic, 1, faulty_cb(skb)->pkt.len, false,
+				   CAIRN_CTR_TX_DROPPED);
+		kfree_skb(skb);
+		return;
+	}
+	faulty_go_on(faulty->nic, skb);
+}
+
 /* Apply the rules to a packet. If it leaves, packets that waited for it leave behind it. */
 static void faulty_send(struct faulty *faulty, struct sk_buff *skb)
 {
@@ -182,7 +195,7 @@ static void faulty_send(struct faulty *faulty, struct sk_buff *skb)
 	case CAIRN_FAULT_DUPLICATE:
 		twin = skb_copy(skb, FAULTY_GFP);
 		if (twin)
-			faulty_go_on(faulty->nic, twin);
+			faulty_go_now(faulty, twin);
 		break;
 	case CAIRN_FAULT_CORRUPT:
 		faulty_corrupt(skb);
@@ -194,10 +207,10 @@ static void faulty_send(struct faulty *faulty, struct sk_buff *skb)
 	case CAIRN_FAULT_REORDER:
 		/* without room it leaves at once */
 		if (!cairn_delay_hold(delays, skb, &pkt, hit.delay_us, faulty_go_on))
-			faulty_go_on(faulty->nic, skb);
+			faulty_go_now(faulty, skb);
 		return;
 	}
-	faulty_go_on(faulty->nic, skb);
+	faulty_go_now(faulty, skb);
 	cairn_delay_passed(delays, &pkt);
 }
 

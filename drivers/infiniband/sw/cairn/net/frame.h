@@ -21,6 +21,7 @@ struct cairn_frame {
 	u32 stride;		/* body bytes of each packet but the last */
 	u16 id;			/* IPv4, of the next packet */
 	bool local;		/* stays on this host: needs no ICRC */
+	struct cairn_room *counted;	/* in it, while the stack has it; or NULL */
 	/* base is the ICRC of the headers before the BTH, for packets of
 	 * base_len bytes. 0: not computed yet.
 	 */

@@ -9,6 +9,8 @@
 #include "device/path.h"
 #include "engine/env.h"
 
+struct cairn_room;
+
 /* Callbacks into verbs/, which knows ib_core. Set once, before any attach. */
 struct cairn_net_ops {
 	/*
@@ -117,6 +119,10 @@ struct cairn_packets {
 	 */
 	cairn_message_fn next;
 	void *arg;				/* for next */
+	/* The packets are counted in it (lane/room.h), if they are given to the IP
+	 * stack. NULL: they are not.
+	 */
+	struct cairn_room *room;
 };
 
 /**

@@ -16,6 +16,7 @@
 #include <net/ipv6.h>
 #include "device/cpu.h"
 #include "engine/window.h"
+#include "lane/room.h"
 #include "net/plug.h"
 #include "net/routing.h"
 #include "net/tx.h"
@@ -72,6 +73,7 @@ static bool plug_copy(struct cairn_open *open)
 static void plug_leave(struct cairn_open *open)
 {
 	struct cairn_open out = *open;
+	struct cairn_room *room = open->frame.counted;
 	bool left;
 
 	open->join = (struct cairn_join){};
@@ -82,6 +84,8 @@ static void plug_leave(struct cairn_open *open)
 		cairn_frame_finish(&out.frame, out.join.count, out.dst);
 		left = cairn_net_tx_send(out.nic, &out.frame, &out.path, out.dst);
 	}
+	if (room)
+		cairn_room_unreserve(room, out.join.len);
 	cairn_net_tx_count(out.nic, out.join.count, out.bytes, left,
 			   CAIRN_CTR_TX_DROPPED);
 }
@@ -100,12 +104,14 @@ static bool plug_same_flow(const struct cairn_path *one,
 
 static struct cairn_open *plug_find(struct plug_cpu *plug,
 				    const struct cairn_nic *nic,
-				    const struct cairn_path *path, bool ect)
+				    const struct cairn_path *path, bool ect,
+				    const struct cairn_room *room)
 {
 	struct cairn_open *open;
 
 	for (open = plug->open; open < plug->open + PLUG_FLOWS; open++)
 		if (open->join.count && open->nic == nic && open->ect == ect &&
+		    open->frame.counted == room &&
 		    plug_same_flow(&open->path, path))
 			return open;
 	return NULL;
@@ -203,7 +209,7 @@ struct cairn_open *cairn_plug_join(struct cairn_nic *nic,
 
 	if (!this_cpu_read(cairn_plug_state.depth))
 		return NULL;
-	open = plug_find(plug, nic, path, train->ect);
+	open = plug_find(plug, nic, path, train->ect, frame->counted);
 	if (open && !cairn_join_fits(&open->join, plug_room(open),
 				     train->count, frame->stride,
 				     frame->body_len)) {
@@ -229,6 +235,8 @@ static void plug_add(struct cairn_open *open, const struct cairn_train *train,
 		cairn_nic_count(open->nic, CAIRN_CTR_TX_JOINED, train->count);
 	cairn_join_add(&open->join, train->count, frame->stride,
 		       frame->body_len);
+	if (frame->counted)
+		cairn_room_reserve(frame->counted, frame->body_len);
 	open->bytes += train->length;
 	this_cpu_inc(cairn_plug_state.added);
 }

@@ -10,6 +10,7 @@
 #include <net/ipv6.h>
 #include <net/route.h>
 #include "fault/rules.h"
+#include "lane/room.h"
 #include "net/faulty.h"
 #include "net/frame.h"
 #include "net/local.h"
@@ -94,6 +95,10 @@ bool cairn_net_tx_kept(struct cairn_nic *nic, struct sk_buff *skb)
 bool cairn_net_tx_send(struct cairn_nic *nic, struct cairn_frame *frame,
 		       const struct cairn_path *path, struct dst_entry *dst)
 {
+	if (frame->counted && !cairn_room_take(frame->counted, frame->skb)) {
+		kfree_skb(frame->skb);
+		return false;
+	}
 	tx_direct(frame->skb, path, dst);
 	return tx_out(nic, frame->skb);
 }
@@ -256,6 +261,7 @@ u32 cairn_net_xmit(struct cairn_nic *nic, struct cairn_path *path,
 	if (cairn_fault_on(nic))
 		return cairn_faulty_xmit(nic, path, packets);
 	cairn_frame_measure(&frame, path, train);
+	frame.counted = packets->room;
 	open = cairn_plug_join(nic, path, train, &frame);
 	return open ? cairn_plug_fill(open, packets, &frame) :
 		      tx_send_alone(nic, path, packets, &frame);

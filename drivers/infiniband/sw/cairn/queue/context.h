@@ -12,6 +12,7 @@
 struct cairn_qinfo_table;
 struct cairn_ready;
 struct cairn_dereg_async;
+struct cairn_room;
 struct cairn_share_user;
 
 struct cairn_ucontext {
@@ -22,6 +23,7 @@ struct cairn_ucontext {
 	struct cairn_dereg_async *dereg;	/* NULL: none yet */
 	struct mem_cgroup *memcg;	/* of the process; holds a reference */
 	struct cairn_share_user *user;	/* of the process; holds a reference */
+	struct cairn_room *room;	/* lane/room.h; NULL: no UC or UD queue pair yet */
 };
 
 static inline struct cairn_ucontext *to_cairn_ucontext(struct ib_ucontext *uc)

@@ -363,6 +363,8 @@ bool cairn_env_complete(struct cairn_qpc *c, enum cairn_side_id side,
 
 /* Nothing of this happens to WRITEs that nothing disturbs, or it is no work. */
 u32 cairn_env_ah_rate(struct cairn_qpc *c, u32 ah) { return 0; }
+u32 cairn_env_room(struct cairn_qpc *c) { return U32_MAX; }
+void cairn_env_room_end(struct cairn_qpc *c) { }
 int cairn_env_place_words(struct cairn_qpc *c, const struct cairn_span *to,
 			  const struct cairn_pkt *pkt,
 			  struct cairn_words *words) { abort(); }

@@ -210,6 +210,7 @@ static void dev_dealloc(struct ib_device *ibdev)
 	cairn_xrc_exit(dev);
 	cairn_keys_exit(dev);
 	cairn_mrcaches_stop(&dev->nic);
+	cairn_room_put(dev->nic.room);
 	cairn_epoch_exit(&dev->nic.epoch);
 	netdev_put(dev->nic.ndev, &dev->ndev_tracker);
 	if (dev->null_page)

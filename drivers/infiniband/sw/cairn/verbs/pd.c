@@ -3,6 +3,7 @@
 #include <linux/memcontrol.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
+#include "lane/room.h"
 #include "mem/dereg_async.h"
 #include "queue/qinfo.h"
 #include "queue/ready.h"
@@ -69,6 +70,7 @@ static void pd_dealloc_ucontext(struct ib_ucontext *ibuc)
 
 	atomic_dec(&dev->events.contexts);
 	cairn_dereg_async_destroy(uc);
+	cairn_room_put(uc->room);
 	xa_destroy(&uc->doorbells);
 	mem_cgroup_put(uc->memcg);
 	cairn_share_user_put(&dev->nic.shares, uc->user);

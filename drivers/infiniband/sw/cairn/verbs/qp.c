@@ -198,6 +198,20 @@ static u32 qp_recv_units(const struct cairn_qp *qp)
 	return qp->receives ? qp->receives->queue.stride : 0;
 }
 
+/* The packets of UC and UD are counted, but for the few of the GSI. */
+static int qp_enter_room(struct cairn_qp *qp)
+{
+	struct cairn_dev *dev = to_cairn_dev(qp->ibqp.device);
+	struct cairn_room *room = NULL;
+
+	if (qp->ibqp.qp_type == IB_QPT_UC || qp->ibqp.qp_type == IB_QPT_UD)
+		room = cairn_room_get(qp->uctx ? &qp->uctx->room : &dev->nic.room);
+	if (IS_ERR(room))
+		return PTR_ERR(room);
+	cairn_room_init_wait(&qp->cold->room_wait, room, &qp->exec);
+	return 0;
+}
+
 /* Allocate the cold part, with room for copies of the largest send and receive WQE. */
 static int qp_create_cold(struct cairn_qp *qp)
 {
@@ -236,8 +250,13 @@ static int qp_create_queues(struct cairn_qp *qp, struct ib_qp_cap *cap)
 	err = qp_create_cold(qp);
 	if (err)
 		goto err_rq;
+	err = qp_enter_room(qp);
+	if (err)
+		goto err_cold;
 	return 0;
 
+err_cold:
+	cairn_odp_waits_put(qp->cold);
 err_rq:
 	cairn_queue_free(&qp->rq.queue);
 err_sq:
@@ -501,6 +520,7 @@ static void qp_retire(struct cairn_qp *qp)
 	cairn_doorbells_remove(qp);
 	qp_silence(qp);
 	cairn_cq_waits_cancel(qp);
+	cairn_room_leave(&qp->cold->room_wait);
 }
 
 void cairn_qps_retire(struct cairn_dev *dev)

@@ -26,6 +26,7 @@
 #include "device/path.h"
 #include "engine/qp.h"
 #include "lane/exec.h"
+#include "lane/room.h"
 #include "mem/odp_job.h"
 #include "queue/context.h"
 #include "queue/queue.h"
@@ -264,6 +265,7 @@ struct cairn_qp_cold {
 	struct cairn_epoch_note inval[CAIRN_SIDES];	/* mem/inval.h */
 	struct cairn_odp_slot odp[CAIRN_SIDES];
 	struct cairn_cq_wait cq_wait[CAIRN_SIDES];	/* send CQ, receive CQ */
+	struct cairn_room_wait room_wait;
 	struct cairn_async_work async;
 	/* Sends of a kernel consumer, under sq_post_lock: the ring unit up to which WQEs
 	 * are known to be done, and the number of WQEs behind it.

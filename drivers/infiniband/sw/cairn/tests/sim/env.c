@@ -35,18 +35,30 @@ int cairn_env_emit(struct cairn_qpc *qpc, enum cairn_side_id side,
 		   const struct cairn_train *train)
 {
 	struct sim_qp *qp = to_sim_qp(qpc);
+	int err;
 
 	check_turn(qp, side, "emit");
-	return sim_emit(qp, side, train);
+	if (side == CAIRN_REQ && sim_room_stuck(qp, train))
+		return 0;
+	err = sim_emit(qp, side, train);
+	if (!err && side == CAIRN_REQ)
+		sim_room_count(qp, train);
+	return err;
 }
 
 u32 cairn_env_emit_messages(struct cairn_qpc *qpc, const struct cairn_train *train,
 			    cairn_part_fn part)
 {
 	struct sim_qp *qp = to_sim_qp(qpc);
+	u32 n;
 
 	check_turn(qp, CAIRN_REQ, "emit");
-	return sim_emit_messages(qp, train, part);
+	if (sim_room_stuck(qp, train))
+		return train->count;
+	n = sim_emit_messages(qp, train, part);
+	if (n == train->count)
+		sim_room_count(qp, train);
+	return n;
 }
 
 int cairn_env_place(struct cairn_qpc *qpc, const struct cairn_span *to,

@@ -128,6 +128,7 @@ struct sim_qp *sim_qp(struct sim *sim, u32 host, const struct sim_qp_init *init)
 	qp->host = host;
 	qp->peer = host;
 	qp->pd = SIM_PD;
+	INIT_LIST_HEAD(&qp->room_wait.entry);
 	qp->sq = calloc(init->sq_depth, CAIRN_UNIT_SIZE);
 	qp->hold_room = 1024;
 	qp->sq_head = init->sq_start;

@@ -31,6 +31,7 @@
 #include "engine/requester.h"
 #include "engine/responder.h"
 #include "engine/sq_resize.h"
+#include "lane/room_turn.h"
 #include "queue/qicache.h"
 #include "sim/rand.h"
 
@@ -111,7 +112,21 @@ struct sim_cpu {
 	u32 n, room;
 };
 
+/* Packets of UC and UD that have not left the host (lane/room_turn.h). */
+struct sim_room {
+	struct cairn_room_turns turns;
+	u32 byte_ns;		/* of the netdev; 0: nothing is counted */
+	u32 used;		/* bytes */
+	u32 most;		/* that ever were in it */
+	u64 free_at;		/* when all of them have left */
+	u64 kept_until;		/* nothing that is sent leaves before */
+	u32 dropped;		/* packets, while it was stuck */
+	bool timed;		/* cairn_room_turn_deadline() is served */
+	bool armed;		/* an event is pending for it */
+};
+
 struct sim_host {
+	struct sim_room room;
 	struct sim_mr *mr[SIM_MRS];
 	u32 mrs;
 	struct sim_cpu cpu[SIM_CPUS];
@@ -246,6 +261,8 @@ struct sim_qp {
 	u64 inval_end[CAIRN_SIDES];	/* when the last invalidation that waits ends */
 	u32 invals;		/* invalidations that waited */
 	struct sim_odp odp[CAIRN_SIDES];
+	struct cairn_room_wait room_wait;
+	u64 room_sent;		/* bytes of this QP that were counted */
 	struct sim_hooks hooks;
 	void *flow[CAIRN_SIDES];	/* flow of this side */
 	struct cairn_qpc c;	/* last, so that ASan detects an overrun */
@@ -362,6 +379,13 @@ void sim_fail(struct sim *sim, const char *fmt, ...) __printf(2, 3);
 void sim_trace(const struct sim_qp *qp, const char *fmt, ...) __printf(2, 3);
 void sim_trace_pkt(const struct sim_qp *qp, const char *what,
 		   const struct cairn_pkt *pkt);
+
+/* From now on packets of UC and UD leave @host one after another, @byte_ns for a byte. */
+void sim_room(struct sim *sim, u32 host, u32 byte_ns);
+/* A requester has sent @train. */
+void sim_room_count(struct sim_qp *qp, const struct cairn_train *train);
+/* Is the train of an unreliable requester dropped, as its room is stuck? */
+bool sim_room_stuck(struct sim_qp *qp, const struct cairn_train *train);
 
 /* Call @fn at time @when. */
 void sim_at(struct sim *sim, u64 when, void (*fn)(struct sim *sim, void *arg),
