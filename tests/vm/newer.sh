@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 # topology: none
-# timeout: 120
+# timeout: 240
 # kernels: 6.1 6.12
 # boot: shared
 #
-# Features of newer kernels: the speed of a port that is not rounded, and device names that are
-# unique in a network namespace and not on the host. Older kernels refuse both, and nothing
-# is left of the try.
+# Features of newer kernels: the speed of a port that is not rounded, completion counters,
+# and device names that are unique in a network namespace and not on the host. Older kernels
+# refuse them, and nothing is left of the try.
 
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -39,6 +39,14 @@ else
 	esac
 fi
 rdma link delete cairn_n && ip link delete nt0
+
+# --- completion counters --------------------------------------------------
+
+# both ends are one device
+ip link add nd0 type dummy && ip addr add 10.79.9.1/24 dev nd0 && ip link set nd0 up &&
+	rdma link add cairn_d type cairn netdev nd0 || bail "no device"
+CAIRN_A=cairn_d CAIRN_B=cairn_d points comp_cntr
+rdma link delete cairn_d && ip link delete nd0
 
 # --- device names per namespace -------------------------------------------
 

@@ -12,6 +12,13 @@
 #define VERBS_MATCH_END		VERBS_MATCH_SENTINEL
 #define VERBS_MR_TYPE_NULL	IBV_MR_TYPE_NULL_MR
 
+#if VERBS_CORE >= 65
+#define verbs_comp_cntr			ibv_comp_cntr
+#define verbs_comp_cntr_init_attr	ibv_comp_cntr_init_attr
+#define verbs_comp_cntr_caps		ibv_comp_cntr_caps
+#define verbs_qp_attach_comp_cntr_attr	ibv_qp_attach_comp_cntr_attr
+#endif
+
 /* An argument that came with this version. */
 #if VERBS_CORE >= 57
 #define VERBS_NONE_57		NULL,

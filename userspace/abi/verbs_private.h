@@ -60,6 +60,31 @@
 #define VERBS_QP_EX_WITH_ATOMIC_WRITE	(1U << 12)
 #define VERBS_QP_EX_WITH_FLUSH		(1U << 11)
 
+#if !defined(VERBS_IN_TREE) || VERBS_CORE < 65
+/* Public in version 65. Installed headers may lack them, so they have names of our own. */
+struct verbs_comp_cntr {
+	struct ibv_context *context;
+	uint32_t handle;
+};
+
+struct verbs_comp_cntr_init_attr {
+	uint32_t comp_mask;
+	uint32_t type;		/* 0: work requests, 1: bytes */
+	uint32_t flags;
+};
+
+struct verbs_comp_cntr_caps {
+	uint64_t max_value;
+	uint32_t max_counters;
+	uint32_t supported_qp_attach_ops;
+};
+
+struct verbs_qp_attach_comp_cntr_attr {
+	uint32_t comp_mask;
+	uint32_t op_mask;
+};
+#endif
+
 #ifdef VERBS_IN_TREE
 #include "verbs_in_tree.h"
 #else
@@ -192,10 +217,11 @@ struct verbs_qp {
 #else
 #define VERBS_OP_64(member)
 #endif
+/* Version 65: a member, its type, and its arguments. */
 #if VERBS_CORE >= 65
-#define VERBS_OP_65(member)	VERBS_OP_LATER(member)
+#define VERBS_OP_65(type, member, ...)	type (*member)(__VA_ARGS__);
 #else
-#define VERBS_OP_65(member)
+#define VERBS_OP_65(type, member, ...)
 #endif
 
 /* In alphabetical order, which is the order in the library's table. */
@@ -227,7 +253,8 @@ struct verbs_context_ops {
 	void (*cq_event)(struct ibv_cq *cq);
 	struct ibv_ah *(*create_ah)(struct ibv_pd *pd,
 				    struct ibv_ah_attr *attr);
-	VERBS_OP_65(create_comp_cntr)
+	VERBS_OP_65(struct verbs_comp_cntr *, create_comp_cntr, struct ibv_context *ctx,
+		    struct verbs_comp_cntr_init_attr *attr)
 	struct ibv_counters *(*create_counters)(struct ibv_context *ctx,
 			struct ibv_counters_init_attr *attr);
 	struct ibv_cq *(*create_cq)(struct ibv_context *ctx, int cqe,
@@ -259,7 +286,7 @@ struct verbs_context_ops {
 	int (*dealloc_td)(struct ibv_td *td);
 	int (*dereg_mr)(struct verbs_mr *vmr);
 	int (*destroy_ah)(struct ibv_ah *ah);
-	VERBS_OP_65(destroy_comp_cntr)
+	VERBS_OP_65(int, destroy_comp_cntr, struct verbs_comp_cntr *cntr)
 	int (*destroy_counters)(struct ibv_counters *counters);
 	int (*destroy_cq)(struct ibv_cq *cq);
 	int (*destroy_flow)(struct ibv_flow *flow);
@@ -278,8 +305,8 @@ struct verbs_context_ops {
 	struct ibv_dm *(*import_dm)(struct ibv_context *ctx, uint32_t handle);
 	struct ibv_mr *(*import_mr)(struct ibv_pd *pd, uint32_t handle);
 	struct ibv_pd *(*import_pd)(struct ibv_context *ctx, uint32_t handle);
-	VERBS_OP_65(inc_comp_cntr)
-	VERBS_OP_65(inc_err_comp_cntr)
+	VERBS_OP_65(int, inc_comp_cntr, struct verbs_comp_cntr *cntr, uint64_t amount)
+	VERBS_OP_65(int, inc_err_comp_cntr, struct verbs_comp_cntr *cntr, uint64_t amount)
 	int (*modify_cq)(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr);
 	int (*modify_flow_action_esp)(struct ibv_flow_action *action,
 				      struct ibv_flow_action_esp_attr *attr);
@@ -302,8 +329,11 @@ struct verbs_context_ops {
 			    struct ibv_ops_wr **bad_op);
 	int (*post_srq_recv)(struct ibv_srq *srq, struct ibv_recv_wr *wr,
 			     struct ibv_recv_wr **bad_wr);
-	VERBS_OP_65(qp_attach_comp_cntr)
-	VERBS_OP_65(query_comp_cntr_caps)
+	VERBS_OP_65(int, qp_attach_comp_cntr, struct ibv_qp *qp,
+		    struct verbs_comp_cntr *cntr,
+		    struct verbs_qp_attach_comp_cntr_attr *attr)
+	VERBS_OP_65(int, query_comp_cntr_caps, struct ibv_context *ctx,
+		    struct verbs_comp_cntr_caps *caps, size_t size)
 	int (*query_device_ex)(struct ibv_context *ctx,
 			       const struct ibv_query_device_ex_input *input,
 			       struct ibv_device_attr_ex *attr, size_t size);
@@ -321,10 +351,10 @@ struct verbs_context_ops {
 	int (*query_rt_values)(struct ibv_context *ctx,
 			       struct ibv_values_ex *values);
 	int (*query_srq)(struct ibv_srq *srq, struct ibv_srq_attr *attr);
-	VERBS_OP_65(read_comp_cntr)
+	VERBS_OP_65(int, read_comp_cntr, struct verbs_comp_cntr *cntr, uint64_t *value)
 	int (*read_counters)(struct ibv_counters *counters, uint64_t *values,
 			     uint32_t ncounters, uint32_t flags);
-	VERBS_OP_65(read_err_comp_cntr)
+	VERBS_OP_65(int, read_err_comp_cntr, struct verbs_comp_cntr *cntr, uint64_t *value)
 	struct ibv_mr *(*reg_dm_mr)(struct ibv_pd *pd, struct ibv_dm *dm,
 				    uint64_t offset, size_t length,
 				    unsigned int access);
@@ -338,9 +368,9 @@ struct verbs_context_ops {
 	int (*rereg_mr)(struct verbs_mr *vmr, int flags, struct ibv_pd *pd,
 			void *addr, size_t length, int access);
 	int (*resize_cq)(struct ibv_cq *cq, int cqe);
-	VERBS_OP_65(set_comp_cntr)
+	VERBS_OP_65(int, set_comp_cntr, struct verbs_comp_cntr *cntr, uint64_t value)
 	int (*set_ece)(struct ibv_qp *qp, struct ibv_ece *ece);
-	VERBS_OP_65(set_err_comp_cntr)
+	VERBS_OP_65(int, set_err_comp_cntr, struct verbs_comp_cntr *cntr, uint64_t value)
 	void (*unimport_dm)(struct ibv_dm *dm);
 	void (*unimport_mr)(struct ibv_mr *mr);
 	void (*unimport_pd)(struct ibv_pd *pd);

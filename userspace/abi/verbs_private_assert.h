@@ -39,6 +39,10 @@ VERBS_SIZE(struct ibv_ah, 24);
 VERBS_SIZE(struct ibv_mw, 32);
 VERBS_SIZE(struct ibv_xrcd, 8);
 VERBS_SIZE(struct ibv_wc, 48);
+VERBS_SIZE(struct verbs_comp_cntr, 16);
+VERBS_SIZE(struct verbs_comp_cntr_init_attr, 12);
+VERBS_SIZE(struct verbs_comp_cntr_caps, 16);
+VERBS_SIZE(struct verbs_qp_attach_comp_cntr_attr, 8);
 VERBS_SIZE(struct verbs_context, 648 + VERBS_CONTEXT_MORE + VERBS_MUTEX_MORE);
 
 VERBS_OFFSET(struct verbs_context, priv, 208 + VERBS_CONTEXT_MORE);
@@ -241,6 +245,30 @@ VERBS_OP(set_ece, 576, 3, 2, 2, 9);
 VERBS_OP(unimport_dm, 584, 3, 2, 2, 10);
 VERBS_OP(unimport_mr, 592, 3, 2, 2, 10);
 VERBS_OP(unimport_pd, 600, 3, 2, 2, 10);
+
+#if VERBS_CORE >= 65
+VERBS_OP(create_comp_cntr, 112, 1, 0, 1, 0);
+VERBS_OP(destroy_comp_cntr, 240, 2, 0, 1, 1);
+VERBS_OP(inc_comp_cntr, 360, 2, 1, 2, 2);
+VERBS_OP(inc_err_comp_cntr, 360, 2, 1, 2, 3);
+VERBS_OP(qp_attach_comp_cntr, 464, 2, 1, 2, 4);
+VERBS_OP(query_comp_cntr_caps, 464, 2, 1, 2, 5);
+VERBS_OP(read_comp_cntr, 520, 2, 2, 2, 6);
+VERBS_OP(read_err_comp_cntr, 528, 2, 2, 2, 7);
+VERBS_OP(set_comp_cntr, 576, 3, 2, 2, 8);
+VERBS_OP(set_err_comp_cntr, 584, 3, 2, 2, 9);
+#endif
+
+VERBS_OFFSET(struct verbs_comp_cntr, context, 0);
+VERBS_OFFSET(struct verbs_comp_cntr, handle, 8);
+VERBS_OFFSET(struct verbs_comp_cntr_init_attr, comp_mask, 0);
+VERBS_OFFSET(struct verbs_comp_cntr_init_attr, type, 4);
+VERBS_OFFSET(struct verbs_comp_cntr_init_attr, flags, 8);
+VERBS_OFFSET(struct verbs_comp_cntr_caps, max_value, 0);
+VERBS_OFFSET(struct verbs_comp_cntr_caps, max_counters, 8);
+VERBS_OFFSET(struct verbs_comp_cntr_caps, supported_qp_attach_ops, 12);
+VERBS_OFFSET(struct verbs_qp_attach_comp_cntr_attr, comp_mask, 0);
+VERBS_OFFSET(struct verbs_qp_attach_comp_cntr_attr, op_mask, 4);
 
 /* Values. */
 #if VERBS_CORE >= 44 && !defined(VERBS_FOREIGN)

@@ -29,6 +29,9 @@ enum { FAKE_MAX_QUEUES = 4096 };
 /* The number of every XRC SRQ. */
 enum { FAKE_SRQN = 0xabcdef };
 
+/* The handle of the only completion counter. */
+enum { FAKE_CNTR = 0x4321 };
+
 struct fake {
 	/* Calls seen */
 	const struct verbs_device_ops *dev_ops;
@@ -68,6 +71,8 @@ struct fake {
 	uint64_t method_qp;		/* handle, 0: none */
 	struct cairn_modify_qp_req rate;
 	uint32_t last_qid;		/* of the last queue; QP: RQ after SQ */
+	uint64_t cntr[2];		/* the completion counter: done, failed */
+	uint32_t cntr_qp, cntr_ops;	/* it is attached to */
 
 	/* Asked for */
 	const char *fail;		/* command that fails once ... */

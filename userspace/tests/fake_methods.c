@@ -5,8 +5,10 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include <rdma/ib_user_ioctl_cmds.h>
 #include <rdma/rdma_user_ioctl_cmds.h>
 
+#include "comp_cntr_abi.h"
 #include "fake.h"
 #include "fake_methods.h"
 
@@ -213,6 +215,98 @@ static void method_modify_cc(const struct ib_uverbs_ioctl_hdr *hdr)
 	fake.method_qp = hdr->attrs[1].data;
 }
 
+static uint64_t cntr_in(const struct ib_uverbs_attr *attr, unsigned int id,
+			size_t size)
+{
+	uint64_t value = 0;
+
+	assert(attr->attr_id == id && attr->len == size &&
+	       attr->flags == UVERBS_ATTR_F_MANDATORY);
+	memcpy(&value, &attr->data, size ? size : sizeof(value));
+	return value;
+}
+
+static void cntr_modify(const struct ib_uverbs_attr *attrs)
+{
+	uint64_t entry = cntr_in(&attrs[1], COMP_CNTR_ATTR_ENTRY, 8);
+	uint64_t op = cntr_in(&attrs[2], COMP_CNTR_ATTR_MODIFY_OP, 8);
+	uint64_t value = cntr_in(&attrs[3], COMP_CNTR_ATTR_MODIFY_VALUE, 8);
+
+	assert(entry < 2 && op < 2);
+	fake.cntr[entry] = op == COMP_CNTR_INC ? fake.cntr[entry] + value : value;
+}
+
+static void method_comp_cntr(struct ib_uverbs_ioctl_hdr *hdr)
+{
+	struct ib_uverbs_attr *attrs = hdr->attrs;
+
+	if (hdr->method_id == COMP_CNTR_METHOD_CREATE) {
+		assert(hdr->num_attrs == 1);
+		cntr_in(&attrs[0], COMP_CNTR_ATTR_HANDLE, 0);
+		attrs[0].data = FAKE_CNTR;
+		fake.objects++;
+		return;
+	}
+	assert(cntr_in(&attrs[0], COMP_CNTR_ATTR_HANDLE, 0) == FAKE_CNTR);
+	switch (hdr->method_id) {
+	case COMP_CNTR_METHOD_DESTROY:
+		assert(hdr->num_attrs == 1);
+		fake.objects--;
+		break;
+	case COMP_CNTR_METHOD_MODIFY:
+		assert(hdr->num_attrs == 4);
+		cntr_modify(attrs);
+		break;
+	default:
+		assert(hdr->method_id == COMP_CNTR_METHOD_READ &&
+		       hdr->num_attrs == 3 &&
+		       attrs[2].attr_id == COMP_CNTR_ATTR_READ_VALUE);
+		fake_answer(&attrs[2],
+			    &fake.cntr[cntr_in(&attrs[1], COMP_CNTR_ATTR_ENTRY, 8)],
+			    sizeof(fake.cntr[0]));
+	}
+}
+
+static void method_cntr_attach(const struct ib_uverbs_ioctl_hdr *hdr)
+{
+	const struct ib_uverbs_attr *attrs = hdr->attrs;
+
+	assert(hdr->method_id == COMP_CNTR_METHOD_ATTACH && hdr->num_attrs == 3);
+	fake.cntr_qp = (uint32_t)cntr_in(&attrs[0], COMP_CNTR_ATTR_ATTACH_QP, 0);
+	assert(cntr_in(&attrs[1], COMP_CNTR_ATTR_ATTACH_CNTR, 0) == FAKE_CNTR);
+	fake.cntr_ops = (uint32_t)cntr_in(&attrs[2], COMP_CNTR_ATTR_ATTACH_OPS, 4);
+}
+
+static void method_cntr_caps(const struct ib_uverbs_ioctl_hdr *hdr)
+{
+	const struct ib_uverbs_attr *attrs = hdr->attrs;
+
+	assert(hdr->method_id == COMP_CNTR_METHOD_CAPS && hdr->num_attrs == 3 &&
+	       attrs[0].attr_id == COMP_CNTR_ATTR_CAPS_MAX &&
+	       attrs[1].attr_id == COMP_CNTR_ATTR_CAPS_VALUE &&
+	       attrs[2].attr_id == COMP_CNTR_ATTR_CAPS_OPS);
+	fake_answer(&attrs[0], &(uint32_t){ 5 }, sizeof(uint32_t));
+	fake_answer(&attrs[1], &(uint64_t){ 1ull << 40 }, sizeof(uint64_t));
+	fake_answer(&attrs[2], &(uint32_t){ COMP_CNTR_OPS }, sizeof(uint32_t));
+}
+
+/* Methods of objects that are not the driver's own. Return: was it one? */
+static bool method_of_core(struct ib_uverbs_ioctl_hdr *hdr)
+{
+	switch (hdr->object_id) {
+	case COMP_CNTR_OBJECT:
+		method_comp_cntr(hdr);
+		return true;
+	case UVERBS_OBJECT_QP:
+		method_cntr_attach(hdr);
+		return true;
+	case UVERBS_OBJECT_DEVICE:
+		method_cntr_caps(hdr);
+		return true;
+	}
+	return false;
+}
+
 int __wrap_ioctl(int fd, unsigned long request, ...)
 {
 	struct ib_uverbs_ioctl_hdr *hdr;
@@ -235,6 +329,8 @@ int __wrap_ioctl(int fd, unsigned long request, ...)
 	    hdr->method_id == CAIRN_METHOD_PREPARE_RING)
 		return fake_prepare(hdr);
 	assert(hdr->driver_id == CAIRN_DRIVER_ID);
+	if (method_of_core(hdr))
+		return 0;
 	if (hdr->object_id == CAIRN_OBJECT_TUNING) {
 		method_tuning(hdr);
 		return 0;

@@ -9,6 +9,7 @@
 #include "ah.h"
 #include "cairn.h"
 #include "check.h"
+#include "comp_cntr.h"
 #include "cq.h"
 #include "device.h"
 #include "dm.h"
@@ -73,6 +74,9 @@ static const struct verbs_context_ops cairn_ctx_ops = {
 	.close_xrcd = cairn_close_xrcd,
 	.cq_event = cairn_cq_event,
 	.create_ah = cairn_create_ah,
+#if VERBS_CORE >= 65
+	.create_comp_cntr = cairn_create_comp_cntr,
+#endif
 	.create_cq = cairn_create_cq,
 	.create_cq_ex = cairn_create_cq_ex,
 	.create_qp = cairn_create_qp,
@@ -84,6 +88,9 @@ static const struct verbs_context_ops cairn_ctx_ops = {
 	.dealloc_td = cairn_dealloc_td,
 	.dereg_mr = cairn_dereg_mr,
 	.destroy_ah = cairn_destroy_ah,
+#if VERBS_CORE >= 65
+	.destroy_comp_cntr = cairn_destroy_comp_cntr,
+#endif
 	.destroy_cq = cairn_destroy_cq,
 	.destroy_qp = cairn_destroy_qp,
 	.destroy_srq = cairn_destroy_srq,
@@ -91,6 +98,10 @@ static const struct verbs_context_ops cairn_ctx_ops = {
 	.free_context = cairn_free_context,
 	.free_dm = cairn_free_dm,
 	.get_srq_num = cairn_get_srq_num,
+#if VERBS_CORE >= 65
+	.inc_comp_cntr = cairn_inc_comp_cntr,
+	.inc_err_comp_cntr = cairn_inc_err_comp_cntr,
+#endif
 	.modify_cq = cairn_modify_cq,
 	.modify_qp = cairn_modify_qp,
 	.modify_qp_rate_limit = cairn_modify_qp_rate_limit,
@@ -101,6 +112,10 @@ static const struct verbs_context_ops cairn_ctx_ops = {
 	.post_recv = cairn_post_recv,
 	.post_send = cairn_post_send,
 	.post_srq_recv = cairn_post_srq_recv,
+#if VERBS_CORE >= 65
+	.qp_attach_comp_cntr = cairn_qp_attach_comp_cntr,
+	.query_comp_cntr_caps = cairn_query_comp_cntr_caps,
+#endif
 	.query_device_ex = cairn_query_device_ex,
 	.query_port = cairn_query_port,
 #if VERBS_CORE >= 62
@@ -109,12 +124,20 @@ static const struct verbs_context_ops cairn_ctx_ops = {
 	.query_qp = cairn_query_qp,
 	.query_rt_values = cairn_query_rt_values,
 	.query_srq = cairn_query_srq,
+#if VERBS_CORE >= 65
+	.read_comp_cntr = cairn_read_comp_cntr,
+	.read_err_comp_cntr = cairn_read_err_comp_cntr,
+#endif
 	.reg_dm_mr = cairn_reg_dm_mr,
 	.reg_dmabuf_mr = cairn_reg_dmabuf_mr,
 	.reg_mr = cairn_reg_mr,
 	.req_notify_cq = cairn_req_notify_cq,
 	.rereg_mr = cairn_rereg_mr,
 	.resize_cq = cairn_resize_cq,
+#if VERBS_CORE >= 65
+	.set_comp_cntr = cairn_set_comp_cntr,
+	.set_err_comp_cntr = cairn_set_err_comp_cntr,
+#endif
 };
 
 static int cairn_accept_context(struct cairn_context *ctx,

@@ -8,7 +8,7 @@
 #include "dv.h"
 #include "method.h"
 
-#define MAX_ATTRS	3
+#define MAX_ATTRS	4
 #define MSG_SIZE(n)							\
 	(sizeof(struct ib_uverbs_ioctl_hdr) +				\
 	 (n) * sizeof(struct ib_uverbs_attr))
@@ -18,29 +18,49 @@ union method_msg {
 	uint8_t bytes[MSG_SIZE(MAX_ATTRS)];
 };
 
-int cairn_method_attrs(struct ibv_context *ctx, uint16_t object,
-		       uint16_t method, const struct ib_uverbs_attr *attrs,
-		       unsigned int n)
+static int method_call(struct ibv_context *ctx, uint16_t object,
+		       uint16_t method, union method_msg *msg, unsigned int n)
 {
-	union method_msg msg = {};
 	int saved = errno;
 	int err;
 
-	msg.hdr.length = (uint16_t)MSG_SIZE(n);
-	msg.hdr.object_id = object;
-	msg.hdr.method_id = method;
-	msg.hdr.num_attrs = (uint16_t)n;
-	msg.hdr.driver_id = CAIRN_DRIVER_ID;
-	memcpy(msg.hdr.attrs, attrs, n * sizeof(*attrs));
+	msg->hdr.length = (uint16_t)MSG_SIZE(n);
+	msg->hdr.object_id = object;
+	msg->hdr.method_id = method;
+	msg->hdr.num_attrs = (uint16_t)n;
+	msg->hdr.driver_id = CAIRN_DRIVER_ID;
 	do {
-		err = ioctl(ctx->cmd_fd, RDMA_VERBS_IOCTL, &msg) ? errno : 0;
+		err = ioctl(ctx->cmd_fd, RDMA_VERBS_IOCTL, msg) ? errno : 0;
 	} while (err == EINTR);
 	errno = saved;
 	return err;
 }
 
-struct ib_uverbs_attr cairn_method_attr(uint16_t attr_id, void *data,
-					uint16_t size)
+int cairn_method_attrs(struct ibv_context *ctx, uint16_t object,
+		       uint16_t method, const struct ib_uverbs_attr *attrs,
+		       unsigned int n)
+{
+	union method_msg msg = {};
+
+	memcpy(msg.hdr.attrs, attrs, n * sizeof(*attrs));
+	return method_call(ctx, object, method, &msg, n);
+}
+
+int cairn_method_create(struct ibv_context *ctx, uint16_t object,
+			uint16_t method, uint16_t attr_id, uint32_t *handle)
+{
+	union method_msg msg = {};
+	int err;
+
+	msg.hdr.attrs[0] = cairn_method_object_attr(attr_id, 0);
+	err = method_call(ctx, object, method, &msg, 1);
+	if (!err)
+		*handle = (uint32_t)msg.hdr.attrs[0].data;
+	return err;
+}
+
+struct ib_uverbs_attr cairn_method_out_attr(uint16_t attr_id, void *data,
+					    uint16_t size)
 {
 	struct ib_uverbs_attr attr = {
 		.attr_id = attr_id,
@@ -48,6 +68,14 @@ struct ib_uverbs_attr cairn_method_attr(uint16_t attr_id, void *data,
 		.flags = UVERBS_ATTR_F_MANDATORY,
 		.data = (uintptr_t)data,
 	};
+
+	return attr;
+}
+
+struct ib_uverbs_attr cairn_method_attr(uint16_t attr_id, void *data,
+					uint16_t size)
+{
+	struct ib_uverbs_attr attr = cairn_method_out_attr(attr_id, data, size);
 
 	/* Up to eight bytes travel in the attribute itself. */
 	if (size <= sizeof(attr.data))

@@ -28,14 +28,22 @@ int cairn_method_tune(struct ibv_context *ctx, uint16_t method,
 /* As cairn_method(), with a second attribute, @qp_attr, that names a QP. */
 int cairn_method_qp(struct ibv_qp *qp, uint16_t method, uint16_t qp_attr,
 		    struct ib_uverbs_attr attr);
-/* The same with at most three attributes of any kind. */
+/* The same with at most four attributes of any kind. */
 int cairn_method_attrs(struct ibv_context *ctx, uint16_t object,
 		       uint16_t method, const struct ib_uverbs_attr *attrs,
 		       unsigned int n);
 
-/* Attributes: data that the kernel reads or fills, or an object by its handle. */
+/* A method that makes an object. *@handle is set on success. */
+int cairn_method_create(struct ibv_context *ctx, uint16_t object,
+			uint16_t method, uint16_t attr_id, uint32_t *handle);
+
+/* Attributes: data that the kernel reads, or fills if it is longer than eight bytes; data of
+ * any size that it fills; an object by its handle.
+ */
 struct ib_uverbs_attr cairn_method_attr(uint16_t attr_id, void *data,
 					uint16_t size);
+struct ib_uverbs_attr cairn_method_out_attr(uint16_t attr_id, void *data,
+					    uint16_t size);
 struct ib_uverbs_attr cairn_method_object_attr(uint16_t attr_id,
 					       uint32_t handle);
 

@@ -24,6 +24,7 @@
 #include "queue/host_index.h"
 #include "queue/queue.h"
 #include "verbs/ah.h"
+#include "verbs/comp_cntr.h"
 #include "verbs/cq.h"
 #include "verbs/host_flush.h"
 #include "verbs/peer.h"
@@ -551,6 +552,11 @@ bool cairn_env_complete(struct cairn_qpc *qpc, enum cairn_side_id side,
 	return cairn_cq_post(side == CAIRN_REQ ? qp->send_cq : qp->recv_cq, cqe,
 			     &qp->cold->cq_wait[side],
 			     state == CAIRN_QP_ERR || state == CAIRN_QP_SQE);
+}
+
+void cairn_env_tally(struct cairn_qpc *qpc, enum cairn_tally kind, bool failed)
+{
+	cairn_comp_cntr_count(qpc_to_cairn_qp(qpc), kind, failed);
 }
 
 void cairn_env_async(struct cairn_qpc *qpc, enum cairn_async event)

@@ -158,6 +158,21 @@ static void probe_query_port_speed(const struct ib_device_ops *ops)
 	ops->query_port_speed(NULL, 1, NULL);
 }
 
+/* 7.3: completion counters. */
+# 1 "CAIRN_HAS_COMP_CNTR"
+static void probe_comp_cntr(const struct ib_device_ops *ops,
+			    struct ib_comp_cntr *cc,
+			    struct ib_comp_cntr_caps *caps,
+			    struct ib_qp_attach_comp_cntr_attr *attr,
+			    struct uverbs_attr_bundle *attrs)
+{
+	ops->create_comp_cntr(cc, attrs);
+	ops->modify_comp_cntr(cc, IB_COMP_CNTR_ENTRY_ERR,
+			      IB_COMP_CNTR_MODIFY_OP_INC, 1);
+	ops->query_comp_cntr_caps(NULL, caps, attrs);
+	ops->qp_attach_comp_cntr(NULL, cc, attr);
+}
+
 /* Always an error, so that probe.sh can tell that errors are reported. */
 # 1 "CAIRN_HAS_NOTHING"
 static int probe_nothing = cairn_no_kernel_has_this;

@@ -11,6 +11,7 @@
 #include "engine/latency.h"
 #include "engine/persist_req.h"
 #include "engine/req_record.h"
+#include "engine/tally.h"
 
 /* Post @cqe, or keep it until the CQ has room. A kept one must be posted first. The QP
  * then flushes or fails, so the private copy of a WQE is not needed any more.
@@ -20,7 +21,7 @@ bool cairn_comp_complete(struct cairn_qpc *qpc, enum cairn_side_id side,
 {
 	struct cairn_requester *req = &qpc->req;
 
-	if (likely(cairn_env_complete(qpc, side, cqe)))
+	if (likely(cairn_tally_post(qpc, side, cqe)))
 		return true;
 	req->unreported = true;
 	req->wqe_valid = false;
@@ -36,8 +37,8 @@ static bool comp_post_kept(struct cairn_qpc *qpc)
 
 	if (!req->unreported)
 		return true;
-	if (!cairn_env_complete(qpc, cqe->opcode == CAIRN_CQE_RECV_DURABLE ?
-				CAIRN_RESP : CAIRN_REQ, cqe))
+	if (!cairn_tally_post(qpc, cqe->opcode == CAIRN_CQE_RECV_DURABLE ?
+			      CAIRN_RESP : CAIRN_REQ, cqe))
 		return false;
 	req->unreported = false;
 	return true;
@@ -55,10 +56,12 @@ static bool comp_post_cqe(struct cairn_qpc *qpc, const struct cairn_swr *swr,
 		.vendor_err = vendor_err,
 	};
 
-	if (!status && !(swr->flags & CAIRN_WQE_SIGNALED) && !qpc->sq_sig_all)
-		return true;
 	if (swr->opcode < CAIRN_WQE_OPCODES)
 		cqe.opcode = cairn_wqe_ops[swr->opcode].cqe_opcode;
+	if (!status && !(swr->flags & CAIRN_WQE_SIGNALED) && !qpc->sq_sig_all) {
+		cairn_tally_cqe(qpc, &cqe);
+		return true;
+	}
 	if (cairn_req_swr_persists(swr))
 		cqe.psn = cairn_psn_add(swr->psn, swr->npkts - 1);
 	if (cairn_req_swr_persists(swr) && !status && !cairn_req_swr_early(swr))

@@ -441,6 +441,25 @@ void cairn_env_started(struct cairn_qpc *qpc, const struct cairn_swr *swr);
 bool cairn_env_complete(struct cairn_qpc *qpc, enum cairn_side_id side,
 			const struct cairn_cqe *cqe);
 
+/* Kinds of work that a completion counter counts; their values are those of enum
+ * ib_uverbs_qp_attach_comp_cntr_op. REMOTE: RDMA of the peer.
+ */
+enum cairn_tally {
+	CAIRN_TALLY_SEND = 1 << 0,
+	CAIRN_TALLY_RECV = 1 << 1,
+	CAIRN_TALLY_READ = 1 << 2,
+	CAIRN_TALLY_REMOTE_READ = 1 << 3,
+	CAIRN_TALLY_WRITE = 1 << 4,
+	CAIRN_TALLY_REMOTE_WRITE = 1 << 5,
+	CAIRN_TALLIES = (1 << 6) - 1
+};
+
+/* Count one finished piece of work in the counter that is attached for @kind, as an error
+ * if it @failed. Both sides call it. Other QPs may use the same counter. A process that
+ * reads the count sees the data that was placed before.
+ */
+void cairn_env_tally(struct cairn_qpc *qpc, enum cairn_tally kind, bool failed);
+
 /* The QP entered ERR: a later post to the RQ must ring a doorbell to be flushed. */
 void cairn_env_rq_ring_on_post(struct cairn_qpc *qpc);
 

@@ -14,6 +14,7 @@
 #include "engine/alarm.h"
 #include "engine/answer_resp.h"
 #include "engine/persist_resp.h"
+#include "engine/tally.h"
 
 /* RNR timers of a repeated WRITE that waits for the host: 0.16 to 164 ms (IBTA table 45). */
 #define PERSIST_HOLD_TIMER	8
@@ -119,7 +120,7 @@ static bool persist_ask_host(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 		cqe.imm_or_key = (__force u32)pkt->imm;
 	}
 	cairn_persist_fence(qpc);
-	if (!cairn_env_complete(qpc, CAIRN_RESP, &cqe))
+	if (!cairn_tally_post(qpc, CAIRN_RESP, &cqe))
 		return false;
 	resp->recv.valid = false;
 	cairn_env_count(qpc, CAIRN_CTR_PERSIST_HOST_FLUSHES, 1);

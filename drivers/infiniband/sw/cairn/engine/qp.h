@@ -462,8 +462,12 @@ struct cairn_qpc {
 	/* The shared line. */
 	u8 state;		/* enum cairn_state */
 	u8 transport;		/* enum cairn_transport */
-	bool sq_sig_all;
-	bool has_srq;		/* no receive queue of its own; also set for XRC */
+	u8 sq_sig_all : 1;
+	u8 has_srq : 1;		/* no receive queue of its own; also set for XRC */
+	/* enum cairn_tally: kinds of work that are counted (engine/tally.h). Attached under
+	 * both locks, before RTR.
+	 */
+	u8 tallied;
 	u8 max_send_sge;
 	u8 max_recv_sge;
 	u16 max_inline;

@@ -8,6 +8,7 @@
 #include "engine/recv.h"
 #include "engine/refuse.h"
 #include "engine/responder.h"
+#include "engine/tally.h"
 #include "engine/wqe.h"
 
 static const struct cairn_sge *recv_sges(struct cairn_responder *resp)
@@ -62,7 +63,7 @@ bool cairn_recv_complete(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 		if (pkt->solicited)
 			cqe.flags |= CAIRN_CQE_SOLICITED;
 	}
-	if (!cairn_env_complete(qpc, CAIRN_RESP, &cqe))
+	if (!cairn_tally_post(qpc, CAIRN_RESP, &cqe))
 		return false;
 	resp->recv.valid = false;
 	return true;

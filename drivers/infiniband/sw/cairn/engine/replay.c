@@ -17,6 +17,7 @@
 #include "engine/persist_resp.h"
 #include "engine/replay.h"
 #include "engine/responder.h"
+#include "engine/tally.h"
 #include "engine/window.h"
 
 /* Allocate the table with the first request, as most connections have none. */
@@ -275,6 +276,8 @@ static bool replay_emit_next(struct cairn_qpc *qpc, struct cairn_rdres *res,
 	res->next += n;
 	cairn_budget_use(budget, n, min(n * qpc->attrs.pmtu, res->length));
 	if (res->next >= res->npkts) {
+		if (res->kind == CAIRN_KIND_READ_REQ && !res->again)
+			cairn_tally_remote(qpc, CAIRN_TALLY_REMOTE_READ);
 		res->next = 0;
 		res->pending = false;
 		resp->replay.pending--;

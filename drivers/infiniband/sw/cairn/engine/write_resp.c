@@ -8,6 +8,7 @@
 #include "engine/recv.h"
 #include "engine/refuse.h"
 #include "engine/request.h"
+#include "engine/tally.h"
 #include "engine/write_resp.h"
 
 /* Does the RETH name memory? An empty WRITE_PERSIST may: its answer then reports the
@@ -129,8 +130,10 @@ static bool write_done(struct cairn_qpc *qpc, const struct cairn_pkt *pkt)
 	    !cairn_recv_complete(qpc, pkt, CAIRN_CQE_SUCCESS))
 		return cairn_refuse_fatal(qpc, pkt);
 	cairn_request_done(resp);
-	if (cairn_persist_placed(qpc, pkt))
+	if (cairn_persist_placed(qpc, pkt)) {
+		cairn_tally_remote(qpc, CAIRN_TALLY_REMOTE_WRITE);
 		return true;
+	}
 	/* The NAK does not count the message. */
 	resp->msn = msn;
 	return cairn_refuse_fatal(qpc, pkt);

@@ -418,6 +418,7 @@ void cairn_env_rq_ring_on_post(struct cairn_qpc *c) {}
 void cairn_env_async(struct cairn_qpc *c, enum cairn_async event) {}
 void cairn_env_kick(struct cairn_qpc *c, enum cairn_side_id side) { abort(); }
 void cairn_env_count(struct cairn_qpc *c, enum cairn_counter ctr, u32 n) {}
+void cairn_env_tally(struct cairn_qpc *c, enum cairn_tally kind, bool failed) {}
 
 /*
  * One batch, as lane/lane.c and net/rx.c would have it.

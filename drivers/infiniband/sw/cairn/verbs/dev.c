@@ -30,6 +30,7 @@
 #include "persist/domain.h"
 #include "queue/mmap.h"
 #include "verbs/caps.h"
+#include "verbs/comp_cntr.h"
 #include "verbs/cq_wait.h"
 #include "verbs/dev.h"
 #include "verbs/doorbell.h"
@@ -403,6 +404,7 @@ static void dev_init(struct cairn_dev *dev, struct net_device *ndev)
 	for (i = 0; i < ARRAY_SIZE(dev_op_sets); i++)
 		ib_set_device_ops(ibdev, dev_op_sets[i]);
 	compat_set_port_speed(ibdev, cairn_link_query_speed);
+	compat_set_comp_cntr(ibdev, &cairn_comp_cntr_ops);
 	if (IS_ENABLED(CONFIG_INFINIBAND_USER_ACCESS))
 		ibdev->driver_def = dev_uapi_defs;
 

@@ -16,6 +16,7 @@
 #define CAIRN_MAX_PD		SZ_64K
 #define CAIRN_MAX_XRCD		SZ_64K
 #define CAIRN_MAX_AH		SZ_1M
+#define CAIRN_MAX_COMP_CNTR	SZ_64K
 #define CAIRN_MAX_MR		SZ_8M		/* with windows; key index: 24 bits */
 #define CAIRN_MAX_FAST_REG	512		/* blocks of one fast-reg MR */
 #define CAIRN_MAX_RD_ATOM	128

@@ -18,6 +18,7 @@
 #include "queue/next_ring.h"
 #include "queue/queue.h"
 #include "queue/ready.h"
+#include "verbs/comp_cntr.h"
 #include "verbs/cq_wait.h"
 #include "verbs/doorbell.h"
 #include "verbs/limits.h"
@@ -624,6 +625,7 @@ static int qp_destroy(struct ib_qp *ibqp, struct ib_udata *udata)
 		cairn_path_drop_route(&qp->path[side]);
 	kvfree(qp->qpc.resp.replay.res);
 	kfree(qp->qpc.resp.persist.pend);
+	cairn_comp_cntr_forget(qp);
 	qp_destroy_queues(qp);
 	cairn_share_give(&dev->nic, CAIRN_SHARE_QP, user);
 	return 0;

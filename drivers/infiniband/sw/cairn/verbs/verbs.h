@@ -33,6 +33,7 @@
 #include "verbs/async.h"
 #include "verbs/event.h"
 
+struct cairn_tallies;
 struct ib_mad_agent;
 
 /* Questions to the devices of peers (verbs/peer.c). */
@@ -273,6 +274,10 @@ struct cairn_qp_cold {
 	u32 sq_done;
 	u32 sq_used;
 	u32 counts_from[CAIRN_SIDES];	/* random offsets for verbs/restrack.c */
+	/* Attached counters (verbs/comp_cntr.c), under modify_lock; what is in qpc.tallied
+	 * changes under the side locks. NULL: never one.
+	 */
+	struct cairn_tallies *tallies;
 	struct cairn_requester_ext ext[];	/* as much of it as is needed */
 };
 

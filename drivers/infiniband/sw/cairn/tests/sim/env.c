@@ -660,6 +660,30 @@ bool cairn_env_complete(struct cairn_qpc *qpc, enum cairn_side_id side,
 	return true;
 }
 
+void cairn_env_tally(struct cairn_qpc *qpc, enum cairn_tally kind, bool failed)
+{
+	struct sim_qp *qp = to_sim_qp(qpc);
+	int bit = sim_tally(kind);
+
+	if (!(kind & CAIRN_TALLIES) || kind & (kind - 1) ||
+	    !(kind & qpc->tallied)) {
+		sim_fail(qp->s, "tally of %#x, with %#x attached", kind,
+			 qpc->tallied);
+		return;
+	}
+	if (kind == CAIRN_TALLY_RECV &&
+	    qp->tally_done[bit] + qp->tally_failed[bit] >=
+		    qp->cq[CAIRN_RESP].n)
+		sim_fail(qp->s, "a receive counts before its completion");
+	if (kind == CAIRN_TALLY_REMOTE_WRITE &&
+	    (qpc->resp.persist.fence_due || qp->s->host[qp->host].unfenced))
+		sim_fail(qp->s, "a WRITE counts before the fence");
+	if (failed)
+		qp->tally_failed[bit]++;
+	else
+		qp->tally_done[bit]++;
+}
+
 void cairn_env_rq_ring_on_post(struct cairn_qpc *qpc)
 {
 	struct sim_qp *qp = to_sim_qp(qpc);

@@ -46,6 +46,7 @@
 #define SIM_AHS		8	/* of a host */
 #define SIM_ASYNCS	32	/* remembered of a QP */
 #define SIM_XSRQS	4	/* of a host */
+#define SIM_TALLIES	6
 
 #define SIM_PD		1	/* default protection domain */
 
@@ -256,6 +257,8 @@ struct sim_qp {
 	u32 asyncs;
 	u64 count[CAIRN_CTR_COUNT];
 	u32 atomics;		/* executed on behalf of this QP */
+	/* Counts of done and of failed work, by bit of enum cairn_tally. */
+	u32 tally_done[SIM_TALLIES], tally_failed[SIM_TALLIES];
 	u32 peer_asked;		/* questions whether the peer supports WRITE_PERSIST */
 	u32 started;		/* work requests, reported by the engine */
 	u64 inval_end[CAIRN_SIDES];	/* when the last invalidation that waits ends */
@@ -267,6 +270,12 @@ struct sim_qp {
 	void *flow[CAIRN_SIDES];	/* flow of this side */
 	struct cairn_qpc c;	/* last, so that ASan detects an overrun */
 };
+
+/* The index of a kind of enum cairn_tally in tally_done and tally_failed. */
+static inline int sim_tally(u8 kind)
+{
+	return __builtin_ctz(kind);
+}
 
 /* Rates are per mille. */
 struct sim_faults {
