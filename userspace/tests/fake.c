@@ -772,6 +772,7 @@ int ibv_cmd_create_qp_ex(struct ibv_context *ctx, struct verbs_qp *vqp,
 static int modify_qp(struct ibv_qp *qp, int mask, int err)
 {
 	fake.modify_mask = mask;
+	fake.qp_changes++;
 	if (err || !(mask & IBV_QP_CAP))
 		return err;
 	assert(fake.prepared);

@@ -63,6 +63,7 @@ struct fake {
 	uint64_t released_mr;		/* handle of the last DEREG_MR */
 	int prepared;			/* rings that are neither in use nor dropped */
 	int modify_mask;		/* of the last modify_qp or _srq */
+	int qp_changes;			/* calls of modify_qp */
 	struct ibv_qp_init_attr_ex qp_attr;
 	struct ibv_cq_init_attr_ex cq_attr;
 	uint32_t rate_limit;		/* the last */

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cairndv.h"
 #include "cq.h"
 #include "fake.h"
 #include "ktap.h"
@@ -202,6 +203,28 @@ static void left_buffer_changed(void)
 }
 
 /* Data that the program gave inline is its own at once. */
+/* Early mode: the buffer is the program's again before the message is durable. */
+static void early_buffer_changed(void)
+{
+	const unsigned int flags = IBV_SEND_SIGNALED | (unsigned int)CAIRNDV_SEND_EARLY;
+
+	open_checked("");
+	for (int i = 0; i < 2; i++) {
+		ktap_eq(receive_sge(sge_at(0, 0), 1), 0);
+		ktap_eq(send_sge(sge_at(0, 8), CAIRNDV_WR_WRITE_PERSIST, flags), 0);
+		memory[0] = (uint8_t)(memory[0] + i);
+		finish_sends();
+		complete_as(7, CAIRN_CQE_WRITE_PERSIST, CAIRN_CQE_SUCCESS);
+		ktap_eq(reports("send-buffer-changed"), i);
+		memory[0]++;
+		ktap_eq(fake.ops.dereg_mr((struct verbs_mr *)mr), 0);
+		mr = region_of(pd, KEY, IBV_ACCESS_LOCAL_WRITE);
+		complete_as(1, CAIRN_CQE_RECV_DURABLE, CAIRN_CQE_SUCCESS);
+	}
+	close_checked();
+	ktap_eq(all_reports(), 1);
+}
+
 static void inline_buffer_changed(void)
 {
 	open_checked("");
@@ -509,6 +532,29 @@ static void leak_of_regions(void)
 	fake_close(ctx);
 	ktap_eq(reports("leak"), 1);
 	free(left);
+}
+
+/* A region that ends without waiting has ended. */
+static void region_released(void)
+{
+	struct ibv_mr *other;
+	uint32_t ticket;
+
+	open_checked("");
+	other = region_of(pd, 0x5500, IBV_ACCESS_LOCAL_WRITE);
+	/* an end that was refused is none */
+	fake.fail = "dereg_mr_async";
+	fake.fail_err = EAGAIN;
+	ktap_eq(cairndv_dereg_mr_async(other, &ticket), EAGAIN);
+	fake.fail = NULL;
+	ktap_eq(send_sge((struct ibv_sge){ (uintptr_t)memory, 8, 0x5500 }, IBV_WR_SEND, 0), 0);
+	ktap_eq(all_reports(), 0);
+	ktap_eq(cairndv_dereg_mr_async(other, &ticket), 0);
+	ktap_eq(reports("region-in-use"), 1);
+	ktap_eq(send_sge((struct ibv_sge){ (uintptr_t)memory, 8, 0x5500 }, IBV_WR_SEND, 0), 0);
+	ktap_eq(reports("key-unknown"), 1);
+	close_checked();
+	ktap_eq(reports("leak"), 0);
 }
 
 static void complete_receive(uint64_t wr_id, uint32_t bytes)
@@ -925,12 +971,12 @@ static void abort_mode(void)
 
 static const struct ktap_test tests[] = {
 	KTAP(correct_program), KTAP(send_buffer_changed), KTAP(failed_buffer_changed),
-	KTAP(inline_buffer_changed), KTAP(left_buffer_changed),
+	KTAP(inline_buffer_changed), KTAP(left_buffer_changed), KTAP(early_buffer_changed),
 	KTAP(key_unknown), KTAP(key_of_other_context), KTAP(key_other_pd), KTAP(key_range), KTAP(key_access),
 	KTAP(atomic_alignment), KTAP(region_in_use), KTAP(receives_overlap),
 	KTAP(send_queue_overflow), KTAP(resized_send_queue), KTAP(cq_overflow), KTAP(cq_arm_race),
 	KTAP(events_unacked), KTAP(use_after_destroy), KTAP(modify_attributes), KTAP(modify_refused),
-	KTAP(leak_of_regions), KTAP(receive_buffer_changed), KTAP(receive_in_remote_memory),
+	KTAP(leak_of_regions), KTAP(region_released), KTAP(receive_buffer_changed), KTAP(receive_in_remote_memory),
 	KTAP(receive_buffer_touched), KTAP(other_faults_are_the_programs), KTAP(buffer_unmapped),
 	KTAP(receive_late), KTAP(poll_endless), KTAP(poll_for_what_comes),
 	KTAP(poll_of_two_queues), KTAP(poll_of_failed_queue_pair), KTAP(threads_overlap),

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* CAIRN_FAULT: calls and completions fail as the rules say, others do not. */
 #include <errno.h>
+#include <locale.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "cairndv.h"
 #include "cq.h"
@@ -17,6 +19,8 @@ static struct ibv_recv_wr *bad_recv;
 
 static void open_with(const char *rules)
 {
+	/* as in a process of its own: calls are counted from 1 */
+	ktap_eq(cairn_rules_read(""), 0);
 	setenv("CAIRN_FAULT", rules, 1);
 	open_qp();
 	unsetenv("CAIRN_FAULT");
@@ -50,6 +54,74 @@ static void nth_call(void)
 	ktap_ok(bad);
 	ktap_eq(post_send(), 0);
 	close_qp();
+}
+
+/* ... of the process: another device is opened meanwhile. */
+static void nth_call_of_two_devices(void)
+{
+	struct ibv_context *other;
+
+	open_with("post_send:nth=3 alloc_pd:nth=2");
+	ktap_eq(post_send(), 0);
+	ktap_eq(post_send(), 0);
+	setenv("CAIRN_FAULT", "post_send:nth=3 alloc_pd:nth=2", 1);
+	other = fake_open_second();
+	ktap_ok(!fake_pd(other));
+	/* a text that is wrong ends no rule */
+	setenv("CAIRN_FAULT", "nonsense", 1);
+	freopen("/dev/null", "w", stderr);
+	ktap_ok(!fake_open());
+	unsetenv("CAIRN_FAULT");
+	ktap_eq(post_send(), ENOMEM);
+	ktap_eq(post_send(), 0);
+	fake_close(other);
+	close_qp();
+}
+
+/* Another device, with the limits of @profile, and without rules if @rules is NULL. */
+static struct ibv_context *open_second(const char *rules, const char *profile)
+{
+	char path[] = "/tmp/cairn-fault.XXXXXX";
+	int fd = mkstemp(path);
+	struct ibv_context *other;
+
+	ktap_eq(write(fd, profile, strlen(profile)), strlen(profile));
+	close(fd);
+	setenv("CAIRN_PROFILE", path, 1);
+	if (rules)
+		setenv("CAIRN_FAULT", rules, 1);
+	other = fake_open_second();
+	unsetenv("CAIRN_PROFILE");
+	unsetenv("CAIRN_FAULT");
+	unlink(path);
+	return other;
+}
+
+/* A device that is opened later has a profile or no rules: the first one stays as it is. */
+static void layers_of_two_devices(void)
+{
+	static const char *const rules[] = { "post_send:nth=2", NULL };
+	struct verbs_context_ops first;
+	struct ibv_context *other;
+	struct ibv_pd *more;
+
+	for (int i = 0; i < 2; i++) {
+		setenv("CAIRN_CHECK", "report", 1);
+		open_with("post_send:nth=2");
+		unsetenv("CAIRN_CHECK");
+		first = fake.ops;
+		other = open_second(rules[i], "max_pd 0\n");
+		ktap_ok(!fake.ops.alloc_pd(other) && errno == ENOMEM);
+		more = first.alloc_pd(ctx);
+		ktap_ok(more);
+		if (more)
+			ktap_eq(first.dealloc_pd(more), 0);
+		fake_close(other);
+		fake.ops = first;
+		ktap_eq(post_send(), 0);
+		ktap_eq(post_send(), ENOMEM);
+		close_qp();
+	}
 }
 
 static void first_rule(void)
@@ -101,6 +173,10 @@ static void chance_by_seed(void)
 	failures_of("reg_mr:chance=0.33 seed=6", &other);
 	ktap_ok(one == same && one != other);
 	ktap_eq(failures_of("reg_mr:chance=0", &one), 0);
+	/* a program's locale has a comma there; not all machines have this one */
+	setlocale(LC_ALL, "de_DE.UTF-8");
+	ktap_eq(cairn_rules_read("reg_mr:chance=0.33"), 0);
+	setlocale(LC_ALL, "C");
 	ktap_eq(cairn_rules_read(""), 0);
 }
 
@@ -276,6 +352,75 @@ static void power_is_cut(void)
 	close_qp();
 }
 
+/* It has other contents, or none, after it was deregistered. */
+static void power_is_cut_after_release(void)
+{
+	static uint8_t memory[64];
+	struct ibv_mr *mr;
+	uint32_t ticket;
+
+	open_with("power_cut:nth=1");
+	mr = fake.ops.reg_mr(pd, memory, sizeof(memory), (uintptr_t)memory,
+			     IBV_ACCESS_LOCAL_WRITE | (int)CAIRNDV_ACCESS_PERSISTENT_HOST);
+	ktap_eq(cairndv_dereg_mr_async(mr, &ticket), 0);
+	memory[0] = 'x';
+	cairndv_persist_done(ctx, 1, 0);
+	ktap_eq(memory[0], 'x');
+	close_qp();
+}
+
+/* A power cut leaves alone what a closed context has left open. */
+static void power_is_cut_after_close(void)
+{
+	static struct ibv_pd *left_pd;	/* static: nothing frees them */
+	static struct ibv_cq *left_cq;
+	static struct ibv_qp *left_qp;
+	struct ibv_context *other;
+	int maps, objects;
+
+	open_with("power_cut:nth=1");
+	maps = fake.maps;
+	objects = fake.objects;
+	setenv("CAIRN_FAULT", "power_cut:nth=1", 1);
+	other = fake_open_second();
+	unsetenv("CAIRN_FAULT");
+	left_pd = fake_pd(other);
+	left_cq = fake_cq(other, 16);
+	left_qp = fake_qp(left_pd, left_cq, IBV_QPT_RC, 0);
+	ktap_ok(left_qp);
+	fake_close(other);
+	fake.qp_changes = 0;
+	cairndv_persist_done(ctx, 1, 0);
+	ktap_eq(fake.qp_changes, 1);
+	/* they stay until the process ends */
+	fake.maps = maps;
+	fake.objects = objects;
+	close_qp();
+}
+
+/* A fault is the status of the whole completion. */
+static void completion_of_persist(void)
+{
+	const struct cairn_cqe cqe = {
+		.qpn = 0x123, .opcode = CAIRN_CQE_WRITE_PERSIST, .durability = CAIRN_DURABILITY_ADR,
+	};
+	struct cairndv_persist_info info;
+	struct ibv_wc wc;
+
+	open_with("send:nth=2");
+	fake_complete(fake_cq_ring(cq), &cqe);
+	fake_complete(fake_cq_ring(cq), &cqe);
+	ktap_eq(cairndv_poll_cq(cq, 1, &wc, &info), 1);
+	ktap_eq(wc.status, IBV_WC_SUCCESS);
+	ktap_eq(info.kind, CAIRNDV_PERSIST_WRITE);
+	ktap_eq(cairndv_poll_cq(cq, 1, &wc, &info), 1);
+	ktap_eq(wc.status, IBV_WC_RETRY_EXC_ERR);
+	ktap_eq(info.kind, CAIRNDV_PERSIST_NONE);
+	ktap_eq(info.durability, 0);
+	ktap_eq(info.qp_num, 0x123);
+	close_qp();
+}
+
 /* The first byte of each message: 'o' when its range is not durable. */
 static void expect_memory(const uint8_t *memory, const char *bytes)
 {
@@ -440,10 +585,10 @@ static void unset_has_no_faults(void)
 }
 
 static const struct ktap_test tests[] = {
-	KTAP(nth_call), KTAP(first_rule), KTAP(every_call), KTAP(chance_by_seed), KTAP(each_verb),
+	KTAP(nth_call), KTAP(nth_call_of_two_devices), KTAP(layers_of_two_devices), KTAP(first_rule), KTAP(every_call), KTAP(chance_by_seed), KTAP(each_verb),
 	KTAP(each_other_verb), KTAP(cq_overruns), KTAP(persist_fails),
 	KTAP(persist_requests_fail), KTAP(power_is_cut_before_request),
-	KTAP(power_is_cut),
+	KTAP(power_is_cut), KTAP(power_is_cut_after_release), KTAP(power_is_cut_after_close), KTAP(completion_of_persist),
 	KTAP(completion_status), KTAP(each_status), KTAP(each_error), KTAP(extended_poll), KTAP(wrong_rules),
 	KTAP(unset_has_no_faults),
 };

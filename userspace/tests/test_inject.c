@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Fault rules of a device: what a rule tells the kernel, and that it is listed as it is. */
 #include <errno.h>
+#include <locale.h>
 #include <stdio.h>
 
 #include "cairndv.h"
@@ -135,6 +136,10 @@ static void each_option(void)
 	listed("sent:from=10ms,until=2s", "sent:act=drop,from=10ms,until=2000ms");
 	listed("sent:nth=2,every=3,count=4", "sent:act=drop,nth=2,every=3,count=4");
 	listed("sent:chance=0.25,seed=7", "sent:act=drop,chance=0.25,seed=7");
+	/* a program's locale has a comma there; not all machines have this one */
+	setlocale(LC_ALL, "de_DE.UTF-8");
+	listed("sent:chance=0.25,seed=7", "sent:act=drop,chance=0.25,seed=7");
+	setlocale(LC_ALL, "C");
 	listed("received:rnr=14", "received:rnr=14");
 	listed("received:nak=remote-access", "received:nak=remote-access");
 	ktap_eq(cairndv_fault_clear(ctx), 0);

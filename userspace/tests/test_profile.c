@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cairndv.h"
 #include "cq.h"
 #include "fake.h"
 #include "ktap.h"
@@ -262,6 +263,25 @@ static void atomics(void)
 	close_qp();
 }
 
+/* A list without an end stops at a full queue, and no list is changed on the way. */
+static void lists_without_an_end(void)
+{
+	struct ibv_send_wr first = { .wr_id = 1, .opcode = IBV_WR_SEND }, *bad = NULL;
+	struct ibv_send_wr second = { .wr_id = 2, .opcode = IBV_WR_RDMA_WRITE, .next = &first };
+
+	first.next = &second;
+	open_with("atomics none\n");
+	ktap_eq(fake.ops.post_send(qp, &first, &bad), ENOMEM);
+	ktap_ok(bad == (to_cqp(qp)->sq.max_wr % 2 ? &second : &first));
+	ktap_eq(to_cqp(qp)->sq.posted, to_cqp(qp)->sq.max_wr);
+	ktap_ok(first.next == &second && second.next == &first);
+	second.opcode = IBV_WR_ATOMIC_CMP_AND_SWP;	/* behind the first that does not fit */
+	second.next = NULL;
+	ktap_eq(fake.ops.post_send(qp, &first, &bad), ENOMEM);
+	ktap_ok(bad == &first);
+	close_qp();
+}
+
 static void attributes_of_queue_pairs(void)
 {
 	struct ibv_qp_attr attr = {
@@ -279,6 +299,11 @@ static void attributes_of_queue_pairs(void)
 	ktap_eq(fake.ops.modify_qp(qp, &attr, IBV_QP_MAX_DEST_RD_ATOMIC), EINVAL);
 	ktap_eq(fake.ops.modify_qp(qp, &attr, IBV_QP_PATH_MTU), EINVAL);
 	ktap_eq(fake.ops.modify_qp(qp, &attr, IBV_QP_CAP), EINVAL);
+	/* the program learns what it gets */
+	attr.cap.max_send_wr = to_cqp(qp)->sq.max_wr - 1;
+	ktap_eq(fake.ops.modify_qp(qp, &attr, IBV_QP_CAP), 0);
+	ktap_eq(attr.cap.max_send_wr, to_cqp(qp)->sq.max_wr);
+	ktap_eq(attr.cap.max_send_sge, to_cqp(qp)->max_send_sge);
 	close_qp();
 }
 
@@ -346,6 +371,7 @@ static void regions(void)
 {
 	char bytes[4096];
 	struct ibv_mr *mr;
+	uint32_t ticket;
 
 	open_with("max_mr 1\nmax_mr_size 4096\nodp none\n");
 	ktap_ok(!fake.ops.reg_mr(pd, bytes, 4097, 0, 0) && errno == EINVAL);
@@ -355,6 +381,12 @@ static void regions(void)
 	ktap_ok(mr);
 	ktap_ok(!fake.ops.reg_mr(pd, bytes, 4096, (uintptr_t)bytes, 0) && errno == ENOMEM);
 	if (mr)
+		ktap_eq(fake.ops.dereg_mr((struct verbs_mr *)mr), 0);
+	/* as well without waiting */
+	mr = fake.ops.reg_mr(pd, bytes, 4096, (uintptr_t)bytes, 0);
+	ktap_eq(cairndv_dereg_mr_async(mr, &ticket), 0);
+	mr = fake.ops.reg_mr(pd, bytes, 4096, (uintptr_t)bytes, 0);
+	if (ktap_ok(mr))
 		ktap_eq(fake.ops.dereg_mr((struct verbs_mr *)mr), 0);
 	close_qp();
 }
@@ -421,6 +453,7 @@ static void unset_has_no_limits(void)
 static const struct ktap_test tests[] = {
 	KTAP(sizes_of_queues), KTAP(transports), KTAP(numbers_of_objects),
 	KTAP(devices_have_profiles_of_their_own), KTAP(atomics),
+	KTAP(lists_without_an_end),
 	KTAP(attributes_of_queue_pairs), KTAP(regions), KTAP(rates), KTAP(slow_motion), KTAP(wrong_profiles),
 	KTAP(devices_have_profiles_for_all), KTAP(wrong_choices),
 	KTAP(profiles_of_nics), KTAP(unset_has_no_limits),

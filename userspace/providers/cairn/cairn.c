@@ -197,12 +197,13 @@ static struct verbs_context *cairn_alloc_context(struct ibv_device *ibdev,
 	pthread_mutex_init(&ctx->qinfo_lock, NULL);
 	pthread_mutex_init(&ctx->resize_lock, NULL);
 	if (ctx->profile)
-		cairn_profile_overlay(ctx->profile, &ops);
+		cairn_profile_overlay(ctx, &ops);
 	ctx->faulty = !err;
 	if (!err)
-		cairn_fault_overlay(&ops);
+		cairn_fault_overlay(ctx, &ops);
 	if (cairn_check_wanted())
-		cairn_check_overlay(&ops);
+		cairn_check_overlay(ctx, &ops);
+	ctx->dereg_mr = ops.dereg_mr;
 	verbs_set_ops(&ctx->vctx, &ops);
 	return &ctx->vctx;
 

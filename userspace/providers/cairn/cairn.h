@@ -36,7 +36,10 @@ struct cairn_context {
 	struct cairn_shared_page *pages;	/* list; see ready.c */
 	uint32_t release_slots;		/* see release.c; 0: none; under qinfo_lock, too */
 	uint64_t release_offset;
+	int (*dereg_mr)(struct verbs_mr *mr);	/* that of the operations */
 	const uint32_t *releases;	/* NULL: not mapped yet */
+	/* what each layer calls: contexts differ in their layers */
+	struct verbs_context_ops under_profile, under_fault, under_check;
 };
 
 #define cairn_container_of(ptr, type, member)				\

@@ -26,7 +26,6 @@
 
 static pthread_mutex_t check_mutex = PTHREAD_MUTEX_INITIALIZER;
 static __thread bool check_owner;	/* of the mutex */
-static struct verbs_context_ops check_real;
 static pid_t check_pid;		/* children do not report what they inherit */
 
 void cairn_check_lock(void)
@@ -81,6 +80,12 @@ bool cairn_check_wanted(void)
 	return wanted;
 }
 
+/* The operations before which a context has its checks. */
+static const struct verbs_context_ops *check_under(struct ibv_context *ctx)
+{
+	return &to_cctx(ctx)->under_check;
+}
+
 static void check_open(const struct ibv_context *ctx, const char *kind, const void *object)
 {
 	cairn_check_lock();
@@ -110,7 +115,7 @@ static int check_return(struct cairn_object *object, int err)
 
 static struct ibv_pd *check_alloc_pd(struct ibv_context *ctx)
 {
-	struct ibv_pd *pd = check_real.alloc_pd(ctx);
+	struct ibv_pd *pd = check_under(ctx)->alloc_pd(ctx);
 
 	if (pd)
 		check_open(ctx, "protection domain", pd);
@@ -120,7 +125,7 @@ static struct ibv_pd *check_alloc_pd(struct ibv_context *ctx)
 static struct ibv_pd *check_alloc_parent_domain(struct ibv_context *ctx,
 						struct ibv_parent_domain_init_attr *attr)
 {
-	struct ibv_pd *pd = check_real.alloc_parent_domain(ctx, attr);
+	struct ibv_pd *pd = check_under(ctx)->alloc_parent_domain(ctx, attr);
 
 	if (pd)
 		check_open(ctx, "parent domain", pd);
@@ -131,7 +136,7 @@ static int check_dealloc_pd(struct ibv_pd *pd)
 {
 	struct cairn_object *object = check_take(pd);
 
-	return check_return(object, check_real.dealloc_pd(pd));
+	return check_return(object, check_under(pd->context)->dealloc_pd(pd));
 }
 
 static struct ibv_mr *check_new_region(struct ibv_pd *pd, struct ibv_mr *mr, uint64_t iova,
@@ -157,7 +162,7 @@ static struct ibv_mr *check_reg_mr(struct ibv_pd *pd, void *addr, size_t length,
 	cairn_check_lock();
 	cairn_buffer_open_range((uintptr_t)addr, length);
 	cairn_check_unlock();
-	return check_new_region(pd, check_real.reg_mr(pd, addr, length, hca_va, access),
+	return check_new_region(pd, check_under(pd->context)->reg_mr(pd, addr, length, hca_va, access),
 				iova, length, access);
 }
 
@@ -165,15 +170,17 @@ static struct ibv_mr *check_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset,
 					  size_t length, uint64_t iova, int fd,
 					  int access)
 {
-	return check_new_region(pd, check_real.reg_dmabuf_mr(pd, offset, length, iova, fd, access),
-				iova, length, access);
+	struct ibv_mr *mr = check_under(pd->context)->reg_dmabuf_mr(pd, offset, length, iova, fd,
+								    access);
+
+	return check_new_region(pd, mr, iova, length, access);
 }
 
 static struct ibv_mr *check_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm,
 				      uint64_t offset, size_t length,
 				      unsigned int access)
 {
-	return check_new_region(pd, check_real.reg_dm_mr(pd, dm, offset, length, access),
+	return check_new_region(pd, check_under(pd->context)->reg_dm_mr(pd, dm, offset, length, access),
 				0, length, (int)access);
 }
 
@@ -191,7 +198,7 @@ static int check_rereg_mr(struct verbs_mr *vmr, int flags, struct ibv_pd *pd,
 	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION)
 		cairn_buffer_open_range((uintptr_t)addr, length);
 	cairn_check_unlock();
-	err = check_real.rereg_mr(vmr, flags, pd, addr, length, access);
+	err = check_under(vmr->ibv_mr.context)->rereg_mr(vmr, flags, pd, addr, length, access);
 	if (flags & IBV_REREG_MR_CHANGE_PD)
 		old.pd = pd;
 	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION) {
@@ -213,12 +220,12 @@ static int check_dereg_mr(struct verbs_mr *vmr)
 	int err;
 
 	if (vmr->mr_type == VERBS_MR_TYPE_NULL)
-		return check_real.dereg_mr(vmr);
+		return check_under(vmr->ibv_mr.context)->dereg_mr(vmr);
 	cairn_check_lock();
 	cairn_work_check_region(&mr);
 	cairn_check_unlock();
 	object = check_take(vmr);
-	err = check_real.dereg_mr(vmr);
+	err = check_under(vmr->ibv_mr.context)->dereg_mr(vmr);
 	cairn_check_lock();
 	if (!err)
 		cairn_region_close(&mr);
@@ -228,7 +235,7 @@ static int check_dereg_mr(struct verbs_mr *vmr)
 
 static struct ibv_mw *check_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 {
-	struct ibv_mw *mw = check_real.alloc_mw(pd, type);
+	struct ibv_mw *mw = check_under(pd->context)->alloc_mw(pd, type);
 
 	if (mw)
 		check_open(pd->context, "memory window", mw);
@@ -239,12 +246,12 @@ static int check_dealloc_mw(struct ibv_mw *mw)
 {
 	struct cairn_object *object = check_take(mw);
 
-	return check_return(object, check_real.dealloc_mw(mw));
+	return check_return(object, check_under(mw->context)->dealloc_mw(mw));
 }
 
 static struct ibv_ah *check_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 {
-	struct ibv_ah *ah = check_real.create_ah(pd, attr);
+	struct ibv_ah *ah = check_under(pd->context)->create_ah(pd, attr);
 
 	if (ah)
 		check_open(pd->context, "address handle", ah);
@@ -255,7 +262,7 @@ static int check_destroy_ah(struct ibv_ah *ah)
 {
 	struct cairn_object *object = check_take(ah);
 
-	return check_return(object, check_real.destroy_ah(ah));
+	return check_return(object, check_under(ah->context)->destroy_ah(ah));
 }
 
 /* --- completion queues ------------------------------------------------------- */
@@ -270,7 +277,7 @@ static struct ibv_cq *check_new_cq(struct ibv_context *ctx, struct ibv_cq *cq)
 static struct ibv_cq *check_create_cq(struct ibv_context *ctx, int cqe,
 				      struct ibv_comp_channel *channel, int vector)
 {
-	struct ibv_cq *cq = check_real.create_cq(ctx, cqe, channel, vector);
+	struct ibv_cq *cq = check_under(ctx)->create_cq(ctx, cqe, channel, vector);
 
 	return cq ? check_new_cq(ctx, cq) : NULL;
 }
@@ -278,7 +285,7 @@ static struct ibv_cq *check_create_cq(struct ibv_context *ctx, int cqe,
 static struct ibv_cq_ex *check_create_cq_ex(struct ibv_context *ctx,
 					    struct ibv_cq_init_attr_ex *attr)
 {
-	struct ibv_cq_ex *cq = check_real.create_cq_ex(ctx, attr);
+	struct ibv_cq_ex *cq = check_under(ctx)->create_cq_ex(ctx, attr);
 
 	if (cq)
 		check_new_cq(ctx, ibv_cq_ex_to_cq(cq));
@@ -290,7 +297,7 @@ static int check_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc)
 	int n;
 
 	cairn_work_enter(&to_ccq(cq)->queue);
-	n = check_real.poll_cq(cq, num_entries, wc);
+	n = check_under(cq->context)->poll_cq(cq, num_entries, wc);
 	cairn_work_leave(&to_ccq(cq)->queue);
 	return n;
 }
@@ -299,14 +306,14 @@ static int check_req_notify_cq(struct ibv_cq *cq, int solicited_only)
 {
 	if (to_ccq(cq)->queue.check)
 		cairn_work_armed(to_ccq(cq));
-	return check_real.req_notify_cq(cq, solicited_only);
+	return check_under(cq->context)->req_notify_cq(cq, solicited_only);
 }
 
 static void check_cq_event(struct ibv_cq *cq)
 {
 	if (to_ccq(cq)->queue.check)
 		cairn_work_notified(to_ccq(cq));
-	check_real.cq_event(cq);
+	check_under(cq->context)->cq_event(cq);
 }
 
 static uint32_t check_unacked(struct ibv_cq *cq)
@@ -342,7 +349,7 @@ static int check_destroy_cq(struct ibv_cq *cq)
 
 	if (to_ccq(cq)->queue.check)
 		check_events(cq);
-	return check_return(object, check_real.destroy_cq(cq));
+	return check_return(object, check_under(cq->context)->destroy_cq(cq));
 }
 
 /* --- queue pairs and shared receive queues ----------------------------------- */
@@ -359,19 +366,19 @@ static struct ibv_qp *check_new_qp(struct ibv_context *ctx, struct ibv_qp *qp,
 
 static struct ibv_qp *check_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
-	return check_new_qp(pd->context, check_real.create_qp(pd, attr), pd);
+	return check_new_qp(pd->context, check_under(pd->context)->create_qp(pd, attr), pd);
 }
 
 static struct ibv_qp *check_create_qp_ex(struct ibv_context *ctx,
 					 struct ibv_qp_init_attr_ex *attr)
 {
-	return check_new_qp(ctx, check_real.create_qp_ex(ctx, attr),
+	return check_new_qp(ctx, check_under(ctx)->create_qp_ex(ctx, attr),
 			    attr->comp_mask & IBV_QP_INIT_ATTR_PD ? attr->pd : NULL);
 }
 
 static struct ibv_qp *check_open_qp(struct ibv_context *ctx, struct ibv_qp_open_attr *attr)
 {
-	return check_new_qp(ctx, check_real.open_qp(ctx, attr), NULL);
+	return check_new_qp(ctx, check_under(ctx)->open_qp(ctx, attr), NULL);
 }
 
 /* The attributes of IBTA 11.2.5.2 that a transition must have, for the types it lists. */
@@ -444,7 +451,7 @@ static void check_explain(const struct ibv_qp *qp, enum ibv_qp_state to, int mas
 
 static int check_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
-	int err = check_real.modify_qp(qp, attr, mask);
+	int err = check_under(qp->context)->modify_qp(qp, attr, mask);
 
 	if (!(mask & IBV_QP_STATE))
 		return err;
@@ -464,7 +471,7 @@ static int check_destroy_qp(struct ibv_qp *qp)
 	if (cairn_report_strict())
 		cairn_work_check_unpolled(qp);
 	cairn_check_unlock();
-	return check_return(object, check_real.destroy_qp(qp));
+	return check_return(object, check_under(qp->context)->destroy_qp(qp));
 }
 
 /* Return: whether the QP is there; its memory is kept, see cairn_work_bury(). */
@@ -497,7 +504,7 @@ static int check_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
 		return EINVAL;
 	}
 	cairn_work_enter(&to_cqp(qp)->sq);
-	err = check_real.post_send(qp, wr, bad_wr);
+	err = check_under(qp->context)->post_send(qp, wr, bad_wr);
 	cairn_work_leave(&to_cqp(qp)->sq);
 	if (err)
 		cairn_work_refused(to_cqp(qp), err);
@@ -514,14 +521,14 @@ static int check_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
 		return EINVAL;
 	}
 	cairn_work_enter(&to_cqp(qp)->rq.queue);
-	err = check_real.post_recv(qp, wr, bad_wr);
+	err = check_under(qp->context)->post_recv(qp, wr, bad_wr);
 	cairn_work_leave(&to_cqp(qp)->rq.queue);
 	return err;
 }
 
 static struct ibv_srq *check_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
 {
-	struct ibv_srq *srq = check_real.create_srq(pd, attr);
+	struct ibv_srq *srq = check_under(pd->context)->create_srq(pd, attr);
 
 	if (!srq)
 		return NULL;
@@ -534,7 +541,7 @@ static int check_destroy_srq(struct ibv_srq *srq)
 {
 	struct cairn_object *object = check_take(srq);
 
-	return check_return(object, check_real.destroy_srq(srq));
+	return check_return(object, check_under(srq->context)->destroy_srq(srq));
 }
 
 /* --- all of it --------------------------------------------------------------- */
@@ -545,12 +552,12 @@ static void check_free_context(struct ibv_context *ctx)
 	cairn_object_leaks(ctx);
 	cairn_region_forget_all(ctx);
 	cairn_check_unlock();
-	check_real.free_context(ctx);
+	check_under(ctx)->free_context(ctx);
 }
 
-void cairn_check_overlay(struct verbs_context_ops *ops)
+void cairn_check_overlay(struct cairn_context *ctx, struct verbs_context_ops *ops)
 {
-	check_real = *ops;
+	ctx->under_check = *ops;
 	ops->alloc_mw = check_alloc_mw;
 	ops->alloc_parent_domain = check_alloc_parent_domain;
 	ops->alloc_pd = check_alloc_pd;

@@ -14,7 +14,7 @@
 /* Return: whether contexts that are opened now are checked. */
 bool cairn_check_wanted(void);
 /* Puts the checks before the operations. */
-void cairn_check_overlay(struct verbs_context_ops *ops);
+void cairn_check_overlay(struct cairn_context *ctx, struct verbs_context_ops *ops);
 
 void cairn_check_lock(void);
 void cairn_check_unlock(void);

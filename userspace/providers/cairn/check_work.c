@@ -28,7 +28,6 @@ struct work_request {
 	bool signaled;
 	bool writes;		/* the device writes into its buffers */
 	bool shared;		/* ... and other requests do so, too */
-	uint8_t owed;		/* completions that are to come */
 	uint8_t buffers;
 	uint32_t end;		/* of a send: the index behind it */
 	struct cairn_buffer buffer[WORK_SGES];
@@ -469,7 +468,6 @@ static void work_send(struct cairn_work *work, uint32_t index,
 	request->signaled = wqe->flags & CAIRN_WQE_SIGNALED;
 	request->writes = wqe->opcode == CAIRN_WQE_READ || wqe->opcode == CAIRN_WQE_CAS ||
 			  wqe->opcode == CAIRN_WQE_FAA;
-	request->owed = wqe->flags & CAIRN_WQE_EARLY ? 2 : 1;
 	if (request->signaled)
 		work_check_cq(work);
 	if (wqe->opcode == CAIRN_WQE_CAS || wqe->opcode == CAIRN_WQE_FAA)
@@ -546,7 +544,6 @@ void cairn_work_received(struct cairn_rq *rq, uint32_t start)
 		request->what = "a receive";
 		request->signaled = true;
 		request->writes = true;
-		request->owed = 1;
 		work->last = request->posted;
 		work_read_ring(ring, i, CAIRN_RECV_SGE_OFFSET, sges, num_sge * sizeof(*sges));
 		work_add_buffers(work, request, sges, num_sge);
@@ -613,7 +610,7 @@ static void work_complete_send(struct cairn_work *work, const struct cairn_cqe *
 			break;
 	}
 	work->failed |= failed;
-	if (n == work->count || (!failed && --request->owed))
+	if (n == work->count)
 		return;
 	for (uint32_t i = 0; i <= n; i++) {
 		if (!failed)

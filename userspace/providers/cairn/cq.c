@@ -250,11 +250,11 @@ int cairn_cq_poll(struct cairn_cq *cq, int num_entries, struct ibv_wc *wc,
 	start = ring->index;
 	while (n < num_entries && cairn_cq_ready(cq)) {
 		cqe = cairn_ring_unit(ring, ring->index++);
-		if (info)
-			cairn_persist_info(cqe, &info[n]);
 		cairn_cqe_to_wc(cqe, &wc[n]);
 		if (cairn_cq_watched(cq))
 			wc[n].status = cairn_cq_watch_one(cq, cqe);
+		if (info)
+			cairn_persist_info(cqe, wc[n].status, &info[n]);
 		n++;
 	}
 	if (cairn_cq_watched(cq))

@@ -21,7 +21,6 @@ struct fault_qp {
 
 static pthread_mutex_t fault_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct fault_qp *fault_qps;
-static struct verbs_context_ops fault_real;
 
 int cairn_fault_begin(void)
 {
@@ -29,7 +28,13 @@ int cairn_fault_begin(void)
 
 	if (!text || !*text)
 		return ENOENT;
-	return cairn_rules_read(text);
+	return cairn_rules_use(text);
+}
+
+/* The operations before which a context has its faults. */
+static const struct verbs_context_ops *fault_under(struct ibv_context *ctx)
+{
+	return &to_cctx(ctx)->under_fault;
 }
 
 /* Return: whether the call fails, with errno. */
@@ -44,17 +49,17 @@ static bool fault_fails(enum cairn_rules_target target)
 
 static struct ibv_pd *fault_alloc_pd(struct ibv_context *ctx)
 {
-	return fault_fails(CAIRN_RULES_ALLOC_PD) ? NULL : fault_real.alloc_pd(ctx);
+	return fault_fails(CAIRN_RULES_ALLOC_PD) ? NULL : fault_under(ctx)->alloc_pd(ctx);
 }
 
 static struct ibv_mw *fault_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 {
-	return fault_fails(CAIRN_RULES_ALLOC_MW) ? NULL : fault_real.alloc_mw(pd, type);
+	return fault_fails(CAIRN_RULES_ALLOC_MW) ? NULL : fault_under(pd->context)->alloc_mw(pd, type);
 }
 
 static struct ibv_ah *fault_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 {
-	return fault_fails(CAIRN_RULES_CREATE_AH) ? NULL : fault_real.create_ah(pd, attr);
+	return fault_fails(CAIRN_RULES_CREATE_AH) ? NULL : fault_under(pd->context)->create_ah(pd, attr);
 }
 
 static struct ibv_mr *fault_reg_mr(struct ibv_pd *pd, void *addr, size_t length,
@@ -64,7 +69,7 @@ static struct ibv_mr *fault_reg_mr(struct ibv_pd *pd, void *addr, size_t length,
 
 	if (fault_fails(CAIRN_RULES_REG_MR))
 		return NULL;
-	mr = fault_real.reg_mr(pd, addr, length, hca_va, access);
+	mr = fault_under(pd->context)->reg_mr(pd, addr, length, hca_va, access);
 	if (mr && access & (int)CAIRNDV_ACCESS_PERSISTENT_HOST &&
 	    cairn_rules_have(CAIRN_RULES_POWER_CUT)) {
 		/* the library sets it after the call */
@@ -78,7 +83,7 @@ static struct ibv_mr *fault_reg_mr(struct ibv_pd *pd, void *addr, size_t length,
 static int fault_dereg_mr(struct verbs_mr *vmr)
 {
 	cairn_power_close(&vmr->ibv_mr);
-	return fault_real.dereg_mr(vmr);
+	return fault_under(vmr->ibv_mr.context)->dereg_mr(vmr);
 }
 
 static struct ibv_cq *fault_create_cq(struct ibv_context *ctx, int cqe,
@@ -88,7 +93,7 @@ static struct ibv_cq *fault_create_cq(struct ibv_context *ctx, int cqe,
 
 	if (fault_fails(CAIRN_RULES_CREATE_CQ))
 		return NULL;
-	cq = fault_real.create_cq(ctx, cqe, channel, vector);
+	cq = fault_under(ctx)->create_cq(ctx, cqe, channel, vector);
 	if (cq)
 		to_ccq(cq)->watch |= CAIRN_CQ_FAULTY;
 	return cq;
@@ -101,7 +106,7 @@ static struct ibv_cq_ex *fault_create_cq_ex(struct ibv_context *ctx,
 
 	if (fault_fails(CAIRN_RULES_CREATE_CQ))
 		return NULL;
-	cq = fault_real.create_cq_ex(ctx, attr);
+	cq = fault_under(ctx)->create_cq_ex(ctx, attr);
 	if (cq)
 		to_ccq_ex(cq)->watch |= CAIRN_CQ_FAULTY;
 	return cq;
@@ -111,19 +116,19 @@ static int fault_req_notify_cq(struct ibv_cq *cq, int solicited_only)
 {
 	int err = cairn_rules_hit(CAIRN_RULES_REQ_NOTIFY_CQ);
 
-	return err ? err : fault_real.req_notify_cq(cq, solicited_only);
+	return err ? err : fault_under(cq->context)->req_notify_cq(cq, solicited_only);
 }
 
 static int fault_resize_cq(struct ibv_cq *cq, int cqe)
 {
 	int err = cairn_rules_hit(CAIRN_RULES_RESIZE_CQ);
 
-	return err ? err : fault_real.resize_cq(cq, cqe);
+	return err ? err : fault_under(cq->context)->resize_cq(cq, cqe);
 }
 
 static struct ibv_srq *fault_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
 {
-	return fault_fails(CAIRN_RULES_CREATE_SRQ) ? NULL : fault_real.create_srq(pd, attr);
+	return fault_fails(CAIRN_RULES_CREATE_SRQ) ? NULL : fault_under(pd->context)->create_srq(pd, attr);
 }
 
 /* Without memory the completions of the QP have no faults. */
@@ -144,7 +149,7 @@ static struct ibv_qp *fault_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr
 {
 	if (fault_fails(CAIRN_RULES_CREATE_QP))
 		return NULL;
-	return fault_new_qp(fault_real.create_qp(pd, attr));
+	return fault_new_qp(fault_under(pd->context)->create_qp(pd, attr));
 }
 
 static struct ibv_qp *fault_create_qp_ex(struct ibv_context *ctx,
@@ -152,36 +157,46 @@ static struct ibv_qp *fault_create_qp_ex(struct ibv_context *ctx,
 {
 	if (fault_fails(CAIRN_RULES_CREATE_QP))
 		return NULL;
-	return fault_new_qp(fault_real.create_qp_ex(ctx, attr));
+	return fault_new_qp(fault_under(ctx)->create_qp_ex(ctx, attr));
 }
 
 static int fault_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
 	int err = cairn_rules_hit(CAIRN_RULES_MODIFY_QP);
 
-	return err ? err : fault_real.modify_qp(qp, attr, mask);
+	return err ? err : fault_under(qp->context)->modify_qp(qp, attr, mask);
 }
 
-static void fault_forget(struct ibv_qp *qp)
+/* Drop @qp, and all queue pairs of @ctx. Each may be NULL. */
+static void fault_forget(const struct ibv_qp *qp, const struct ibv_context *ctx)
 {
 	struct fault_qp **link = &fault_qps, *entry;
 
 	pthread_mutex_lock(&fault_mutex);
-	while (*link && (*link)->qp != qp)
-		link = &(*link)->next;
-	entry = *link;
-	if (entry)
-		*link = entry->next;
+	while ((entry = *link)) {
+		if (entry->qp == qp || entry->qp->context == ctx) {
+			*link = entry->next;
+			free(entry);
+		} else {
+			link = &entry->next;
+		}
+	}
 	pthread_mutex_unlock(&fault_mutex);
-	free(entry);
+}
+
+/* Queue pairs may still be open. */
+static void fault_free_context(struct ibv_context *ctx)
+{
+	fault_forget(NULL, ctx);
+	fault_under(ctx)->free_context(ctx);
 }
 
 static int fault_destroy_qp(struct ibv_qp *qp)
 {
 	int err;
 
-	fault_forget(qp);
-	err = fault_real.destroy_qp(qp);
+	fault_forget(qp, NULL);
+	err = fault_under(qp->context)->destroy_qp(qp);
 	if (err)
 		fault_new_qp(qp);
 	return err;
@@ -193,7 +208,7 @@ static int fault_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
 	int err = cairn_rules_hit(CAIRN_RULES_POST_SEND);
 
 	if (!err)
-		return fault_real.post_send(qp, wr, bad_wr);
+		return fault_under(qp->context)->post_send(qp, wr, bad_wr);
 	*bad_wr = wr;
 	return err;
 }
@@ -204,7 +219,7 @@ static int fault_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
 	int err = cairn_rules_hit(CAIRN_RULES_POST_RECV);
 
 	if (!err)
-		return fault_real.post_recv(qp, wr, bad_wr);
+		return fault_under(qp->context)->post_recv(qp, wr, bad_wr);
 	*bad_wr = wr;
 	return err;
 }
@@ -215,19 +230,19 @@ static int fault_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr,
 	int err = cairn_rules_hit(CAIRN_RULES_POST_SRQ_RECV);
 
 	if (!err)
-		return fault_real.post_srq_recv(srq, wr, bad_wr);
+		return fault_under(srq->context)->post_srq_recv(srq, wr, bad_wr);
 	*bad_wr = wr;
 	return err;
 }
 
 static struct ibv_dm *fault_alloc_dm(struct ibv_context *ctx, struct ibv_alloc_dm_attr *attr)
 {
-	return fault_fails(CAIRN_RULES_ALLOC_DM) ? NULL : fault_real.alloc_dm(ctx, attr);
+	return fault_fails(CAIRN_RULES_ALLOC_DM) ? NULL : fault_under(ctx)->alloc_dm(ctx, attr);
 }
 
 static struct ibv_mr *fault_alloc_null_mr(struct ibv_pd *pd)
 {
-	return fault_fails(CAIRN_RULES_ALLOC_NULL_MR) ? NULL : fault_real.alloc_null_mr(pd);
+	return fault_fails(CAIRN_RULES_ALLOC_NULL_MR) ? NULL : fault_under(pd->context)->alloc_null_mr(pd);
 }
 
 static struct ibv_pd *fault_alloc_parent_domain(struct ibv_context *ctx,
@@ -235,31 +250,31 @@ static struct ibv_pd *fault_alloc_parent_domain(struct ibv_context *ctx,
 {
 	if (fault_fails(CAIRN_RULES_ALLOC_PARENT_DOMAIN))
 		return NULL;
-	return fault_real.alloc_parent_domain(ctx, attr);
+	return fault_under(ctx)->alloc_parent_domain(ctx, attr);
 }
 
 static struct ibv_td *fault_alloc_td(struct ibv_context *ctx, struct ibv_td_init_attr *attr)
 {
-	return fault_fails(CAIRN_RULES_ALLOC_TD) ? NULL : fault_real.alloc_td(ctx, attr);
+	return fault_fails(CAIRN_RULES_ALLOC_TD) ? NULL : fault_under(ctx)->alloc_td(ctx, attr);
 }
 
 static struct ibv_srq *fault_create_srq_ex(struct ibv_context *ctx,
 					   struct ibv_srq_init_attr_ex *attr)
 {
-	return fault_fails(CAIRN_RULES_CREATE_SRQ) ? NULL : fault_real.create_srq_ex(ctx, attr);
+	return fault_fails(CAIRN_RULES_CREATE_SRQ) ? NULL : fault_under(ctx)->create_srq_ex(ctx, attr);
 }
 
 static struct ibv_qp *fault_open_qp(struct ibv_context *ctx, struct ibv_qp_open_attr *attr)
 {
 	if (fault_fails(CAIRN_RULES_OPEN_QP))
 		return NULL;
-	return fault_new_qp(fault_real.open_qp(ctx, attr));
+	return fault_new_qp(fault_under(ctx)->open_qp(ctx, attr));
 }
 
 static struct ibv_xrcd *fault_open_xrcd(struct ibv_context *ctx,
 					 struct ibv_xrcd_init_attr *attr)
 {
-	return fault_fails(CAIRN_RULES_OPEN_XRCD) ? NULL : fault_real.open_xrcd(ctx, attr);
+	return fault_fails(CAIRN_RULES_OPEN_XRCD) ? NULL : fault_under(ctx)->open_xrcd(ctx, attr);
 }
 
 static struct ibv_mr *fault_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm, uint64_t offset,
@@ -267,7 +282,7 @@ static struct ibv_mr *fault_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm, uint
 {
 	if (fault_fails(CAIRN_RULES_REG_DM_MR))
 		return NULL;
-	return fault_real.reg_dm_mr(pd, dm, offset, length, access);
+	return fault_under(pd->context)->reg_dm_mr(pd, dm, offset, length, access);
 }
 
 static struct ibv_mr *fault_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length,
@@ -275,28 +290,28 @@ static struct ibv_mr *fault_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, si
 {
 	if (fault_fails(CAIRN_RULES_REG_DMABUF_MR))
 		return NULL;
-	return fault_real.reg_dmabuf_mr(pd, offset, length, iova, fd, access);
+	return fault_under(pd->context)->reg_dmabuf_mr(pd, offset, length, iova, fd, access);
 }
 
 static int fault_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
 {
 	int err = cairn_rules_hit(CAIRN_RULES_ATTACH_MCAST);
 
-	return err ? err : fault_real.attach_mcast(qp, gid, lid);
+	return err ? err : fault_under(qp->context)->attach_mcast(qp, gid, lid);
 }
 
 static int fault_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
 {
 	int err = cairn_rules_hit(CAIRN_RULES_BIND_MW);
 
-	return err ? err : fault_real.bind_mw(qp, mw, bind);
+	return err ? err : fault_under(qp->context)->bind_mw(qp, mw, bind);
 }
 
 static int fault_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr)
 {
 	int err = cairn_rules_hit(CAIRN_RULES_MODIFY_CQ);
 
-	return err ? err : fault_real.modify_cq(cq, attr);
+	return err ? err : fault_under(cq->context)->modify_cq(cq, attr);
 }
 
 static int fault_modify_qp_rate_limit(struct ibv_qp *qp,
@@ -304,14 +319,14 @@ static int fault_modify_qp_rate_limit(struct ibv_qp *qp,
 {
 	int err = cairn_rules_hit(CAIRN_RULES_MODIFY_QP_RATE_LIMIT);
 
-	return err ? err : fault_real.modify_qp_rate_limit(qp, attr);
+	return err ? err : fault_under(qp->context)->modify_qp_rate_limit(qp, attr);
 }
 
 static int fault_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask)
 {
 	int err = cairn_rules_hit(CAIRN_RULES_MODIFY_SRQ);
 
-	return err ? err : fault_real.modify_srq(srq, attr, mask);
+	return err ? err : fault_under(srq->context)->modify_srq(srq, attr, mask);
 }
 
 static int fault_query_device_ex(struct ibv_context *ctx,
@@ -320,14 +335,14 @@ static int fault_query_device_ex(struct ibv_context *ctx,
 {
 	int err = cairn_rules_hit(CAIRN_RULES_QUERY_DEVICE);
 
-	return err ? err : fault_real.query_device_ex(ctx, input, attr, size);
+	return err ? err : fault_under(ctx)->query_device_ex(ctx, input, attr, size);
 }
 
 static int fault_query_port(struct ibv_context *ctx, uint8_t port, struct ibv_port_attr *attr)
 {
 	int err = cairn_rules_hit(CAIRN_RULES_QUERY_PORT);
 
-	return err ? err : fault_real.query_port(ctx, port, attr);
+	return err ? err : fault_under(ctx)->query_port(ctx, port, attr);
 }
 
 static int fault_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
@@ -335,14 +350,14 @@ static int fault_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
 {
 	int err = cairn_rules_hit(CAIRN_RULES_QUERY_QP);
 
-	return err ? err : fault_real.query_qp(qp, attr, mask, init);
+	return err ? err : fault_under(qp->context)->query_qp(qp, attr, mask, init);
 }
 
 static int fault_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr)
 {
 	int err = cairn_rules_hit(CAIRN_RULES_QUERY_SRQ);
 
-	return err ? err : fault_real.query_srq(srq, attr);
+	return err ? err : fault_under(srq->context)->query_srq(srq, attr);
 }
 
 static int fault_rereg_mr(struct verbs_mr *vmr, int flags, struct ibv_pd *pd,
@@ -350,7 +365,7 @@ static int fault_rereg_mr(struct verbs_mr *vmr, int flags, struct ibv_pd *pd,
 {
 	int err = cairn_rules_hit(CAIRN_RULES_REREG_MR);
 
-	return err ? err : fault_real.rereg_mr(vmr, flags, pd, addr, length, access);
+	return err ? err : fault_under(vmr->ibv_mr.context)->rereg_mr(vmr, flags, pd, addr, length, access);
 }
 
 /* As a device would: the request with the error is the last one that was done. */
@@ -443,9 +458,9 @@ enum ibv_wc_status cairn_fault_status(struct cairn_cq *cq, const struct cairn_cq
 	return (enum ibv_wc_status)fault;
 }
 
-void cairn_fault_overlay(struct verbs_context_ops *ops)
+void cairn_fault_overlay(struct cairn_context *ctx, struct verbs_context_ops *ops)
 {
-	fault_real = *ops;
+	ctx->under_fault = *ops;
 	ops->alloc_dm = fault_alloc_dm;
 	ops->alloc_mw = fault_alloc_mw;
 	ops->alloc_null_mr = fault_alloc_null_mr;
@@ -463,6 +478,7 @@ void cairn_fault_overlay(struct verbs_context_ops *ops)
 	ops->create_srq_ex = fault_create_srq_ex;
 	ops->dereg_mr = fault_dereg_mr;
 	ops->destroy_qp = fault_destroy_qp;
+	ops->free_context = fault_free_context;
 	ops->modify_cq = fault_modify_cq;
 	ops->modify_qp = fault_modify_qp;
 	ops->modify_qp_rate_limit = fault_modify_qp_rate_limit;

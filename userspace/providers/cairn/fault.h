@@ -13,7 +13,7 @@ struct cairn_persist_done;
 /* Return: 0, ENOENT if it is not set, or EINVAL, after a message, if it is wrong. */
 int cairn_fault_begin(void);
 /* Puts the faults before the operations. */
-void cairn_fault_overlay(struct verbs_context_ops *ops);
+void cairn_fault_overlay(struct cairn_context *ctx, struct verbs_context_ops *ops);
 
 /* The status of a completion of @cq. A fault moves its QP to the error state. */
 enum ibv_wc_status cairn_fault_status(struct cairn_cq *cq, const struct cairn_cqe *cqe);

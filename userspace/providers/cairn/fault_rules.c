@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #endif
 #include <errno.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -82,12 +83,28 @@ static const struct cairn_text_name rules_statuses[] = {
 	{}
 };
 
-/* Written when a device is opened. Counters are atomic. */
-static struct rule rules[RULES_MAX];
-static size_t rules_used;
-static uint64_t rules_seed;
-static bool rules_say;
-static uint64_t rules_calls[CAIRN_RULES_TARGETS];
+/*
+ * The rules of one text. Readers have no lock, so a set that is in use does not change, but for
+ * its counters, which are atomic; and it stays until the process ends.
+ */
+struct rules {
+	struct rules *before;	/* those that it replaced */
+	struct rule rule[RULES_MAX];
+	size_t used;
+	uint64_t seed;
+	bool say;
+	uint64_t calls[CAIRN_RULES_TARGETS];
+	char text[];
+};
+
+static pthread_mutex_t rules_mutex = PTHREAD_MUTEX_INITIALIZER;	/* rules are replaced */
+static struct rules *rules_now;		/* NULL: none */
+
+/* Pairs with the release in cairn_rules_read(). */
+static struct rules *rules_get(void)
+{
+	return __atomic_load_n(&rules_now, __ATOMIC_ACQUIRE);
+}
 
 /* Return: the value of @name, or -1. */
 static int rules_value(const struct cairn_text_name *names, const char *name)
@@ -100,14 +117,6 @@ static int rules_value(const struct cairn_text_name *names, const char *name)
 static bool rules_number(const char *text, uint64_t *number)
 {
 	return cairn_text_number(text, 10, UINT64_MAX, number);
-}
-
-static bool rules_chance(const char *text, double *chance)
-{
-	char *end;
-
-	*chance = strtod(text, &end);
-	return end != text && !*end && *chance >= 0 && *chance <= 1;
 }
 
 /* Whether a hit has an error or a status. */
@@ -130,7 +139,7 @@ static bool rules_option(struct rule *rule, char *option)
 	if (!strcmp(option, "every"))
 		return rules_number(value, &rule->every) && rule->every;
 	if (!strcmp(option, "chance"))
-		return rules_chance(value, &rule->chance);
+		return cairn_text_chance(value, &rule->chance);
 	if (rules_ends(rule->target) && !strcmp(option, verb ? "error" : "status")) {
 		rule->result = rules_value(verb ? rules_errors : rules_statuses, value);
 		return rule->result > 0;
@@ -138,22 +147,22 @@ static bool rules_option(struct rule *rule, char *option)
 	return false;
 }
 
-static bool rules_add(char *text)
+static bool rules_add(struct rules *rules, char *text)
 {
 	char *options = strchr(text, ':'), *option, *place;
 	struct rule rule = { .chance = 1 };
 	int target;
 
 	if (!strncmp(text, "seed=", 5))
-		return rules_number(text + 5, &rules_seed);
+		return rules_number(text + 5, &rules->seed);
 	if (!strcmp(text, "say")) {
-		rules_say = true;
+		rules->say = true;
 		return true;
 	}
 	if (options)
 		*options++ = '\0';
 	target = rules_value(rules_targets, text);
-	if (target < 0 || rules_used == RULES_MAX)
+	if (target < 0 || rules->used == RULES_MAX)
 		return false;
 	rule.target = (enum cairn_rules_target)target;
 	rule.result = rule.target == CAIRN_RULES_PERSIST ? EIO :
@@ -162,73 +171,109 @@ static bool rules_add(char *text)
 	for (; option; option = strtok_r(NULL, ",", &place))
 		if (!rules_option(&rule, option))
 			return false;
-	rules[rules_used++] = rule;
+	rules->rule[rules->used++] = rule;
 	return true;
 }
 
-int cairn_rules_read(const char *text)
+static int rules_parse(struct rules *rules, const char *text)
 {
 	char copy[RULES_TEXT], word[RULES_TEXT], *rule, *place;
 
-	rules_used = 0;
-	rules_seed = 0;
-	rules_say = false;
-	memset(rules_calls, 0, sizeof(rules_calls));
-	if (strlen(text) >= sizeof(copy)) {
-		fprintf(stderr, "cairn-fault: CAIRN_FAULT is longer than %d bytes\n",
-			RULES_TEXT - 1);
-		return EINVAL;
-	}
 	strcpy(copy, text);
 	rule = strtok_r(copy, "; \t\n", &place);
 	for (; rule; rule = strtok_r(NULL, "; \t\n", &place)) {
 		strcpy(word, rule);
-		if (rules_add(rule))
+		if (rules_add(rules, rule))
 			continue;
 		fprintf(stderr, "cairn-fault: CAIRN_FAULT: '%s' is no rule, see cairn_fault(7)\n",
 			word);
-		rules_used = 0;
 		return EINVAL;
 	}
 	return 0;
 }
 
-/* splitmix64 of the seed, the rule and the call: the same in each run. */
-static double rules_random(size_t rule, uint64_t call)
+int cairn_rules_read(const char *text)
 {
-	uint64_t mix = (rules_seed + 1) * 0x9e3779b97f4a7c15 + call * 0xd1342543de82ef95 + rule;
+	struct rules *rules;
+	int err;
+
+	if (strlen(text) >= RULES_TEXT) {
+		fprintf(stderr, "cairn-fault: CAIRN_FAULT is longer than %d bytes\n",
+			RULES_TEXT - 1);
+		return EINVAL;
+	}
+	rules = calloc(1, sizeof(*rules) + strlen(text) + 1);
+	if (!rules)
+		return ENOMEM;
+	strcpy(rules->text, text);
+	err = rules_parse(rules, text);
+	if (err) {
+		free(rules);
+		return err;
+	}
+	rules->before = rules_now;
+	__atomic_store_n(&rules_now, rules, __ATOMIC_RELEASE);
+	return 0;
+}
+
+int cairn_rules_use(const char *text)
+{
+	int err = 0;
+
+	pthread_mutex_lock(&rules_mutex);
+	if (!rules_now || strcmp(rules_now->text, text))
+		err = cairn_rules_read(text);
+	pthread_mutex_unlock(&rules_mutex);
+	return err;
+}
+
+/* splitmix64 of the seed, the rule and the call: the same in each run. */
+static double rules_random(const struct rules *rules, size_t rule, uint64_t call)
+{
+	uint64_t mix = (rules->seed + 1) * 0x9e3779b97f4a7c15 + call * 0xd1342543de82ef95 + rule;
 
 	mix = (mix ^ (mix >> 30)) * 0xbf58476d1ce4e5b9;
 	mix = (mix ^ (mix >> 27)) * 0x94d049bb133111eb;
 	return (double)((mix ^ (mix >> 31)) >> 11) / (double)(1ULL << 53);
 }
 
-static bool rules_match(const struct rule *rule, uint64_t call)
+static bool rules_match(const struct rules *rules, const struct rule *rule, uint64_t call)
 {
 	if (rule->nth && call != rule->nth)
 		return false;
 	if (rule->every && call % rule->every)
 		return false;
-	return rule->chance >= 1 || rules_random((size_t)(rule - rules), call) < rule->chance;
+	return rule->chance >= 1 ||
+	       rules_random(rules, (size_t)(rule - rules->rule), call) < rule->chance;
+}
+
+static void rules_tell(const struct rule *rule, uint64_t call)
+{
+	bool verb = rule->target < CAIRN_RULES_VERBS;
+
+	fprintf(stderr, "cairn-fault: %s %llu", cairn_text_name(rules_targets, rule->target),
+		(unsigned long long)call);
+	if (rules_ends(rule->target))
+		fprintf(stderr, " ends with %s",
+			cairn_text_name(verb ? rules_errors : rules_statuses, rule->result));
+	fputc('\n', stderr);
 }
 
 int cairn_rules_hit(enum cairn_rules_target target)
 {
-	uint64_t call = __atomic_add_fetch(&rules_calls[target], 1, __ATOMIC_RELAXED);
-	bool verb = target < CAIRN_RULES_VERBS;
+	struct rules *rules = rules_get();
+	uint64_t call;
 
-	for (size_t i = 0; i < rules_used; i++) {
-		const struct rule *rule = &rules[i];
+	if (!rules)
+		return 0;
+	call = __atomic_add_fetch(&rules->calls[target], 1, __ATOMIC_RELAXED);
+	for (size_t i = 0; i < rules->used; i++) {
+		const struct rule *rule = &rules->rule[i];
 
-		if (rule->target != target || !rules_match(rule, call))
+		if (rule->target != target || !rules_match(rules, rule, call))
 			continue;
-		if (rules_say && !rules_ends(target))
-			fprintf(stderr, "cairn-fault: %s %llu\n",
-				cairn_text_name(rules_targets, target), (unsigned long long)call);
-		else if (rules_say)
-			fprintf(stderr, "cairn-fault: %s %llu ends with %s\n",
-				cairn_text_name(rules_targets, target), (unsigned long long)call,
-				cairn_text_name(verb ? rules_errors : rules_statuses, rule->result));
+		if (rules->say)
+			rules_tell(rule, call);
 		return rule->result;
 	}
 	return 0;
@@ -236,9 +281,10 @@ int cairn_rules_hit(enum cairn_rules_target target)
 
 bool cairn_rules_have(enum cairn_rules_target target)
 {
+	const struct rules *rules = rules_get();
 	size_t i = 0;
 
-	while (i < rules_used && rules[i].target != target)
+	while (rules && i < rules->used && rules->rule[i].target != target)
 		i++;
-	return i < rules_used;
+	return rules && i < rules->used;
 }

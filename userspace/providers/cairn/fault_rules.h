@@ -51,10 +51,12 @@ enum cairn_rules_target {
 
 /*
  * Replaces the rules by those in @text, whose grammar cairn_fault(7) has. Calls are
- * counted from 1 again.
- * Return: 0, or EINVAL after a message on stderr; then there are no rules.
+ * counted from 1 again. One caller at a time.
+ * Return: 0; EINVAL after a message on stderr, or ENOMEM; then the rules stay as they are.
  */
 int cairn_rules_read(const char *text);
+/* The same, thread-safe. The rules of the same text stay, with their counters. */
+int cairn_rules_use(const char *text);
 /* Counts a call. Return: the errno or status with which it fails, or 0. Thread-safe. */
 int cairn_rules_hit(enum cairn_rules_target target);
 /* Return: whether there is a rule of this kind. */

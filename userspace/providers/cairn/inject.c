@@ -5,6 +5,7 @@
 #endif
 #include <arpa/inet.h>
 #include <errno.h>
+#include <locale.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -175,12 +176,14 @@ static bool inject_set_count(struct cairn_fault_rule *rule, char *value)
 
 static bool inject_set_chance(struct cairn_fault_rule *rule, char *value)
 {
-	char *end;
-	double chance = strtod(value, &end) * 4294967296.0;
+	double chance;
 
+	if (!cairn_text_chance(value, &chance))
+		return false;
+	chance *= 4294967296.0;
 	/* 1 is the same as no chance. */
 	rule->chance = chance >= 1 && chance < 4294967296.0 ? (uint32_t)chance : 0;
-	return end != value && !*end && (rule->chance || chance == 4294967296.0);
+	return rule->chance || chance == 4294967296.0;
 }
 
 static bool inject_set_seed(struct cairn_fault_rule *rule, char *value)
@@ -440,6 +443,21 @@ static void inject_write_peer(struct inject_text *text, const struct cairn_fault
 			       name, sizeof(name)));
 }
 
+/* As it is read: with a point, whatever the locale of the program. */
+static void inject_write_chance(struct inject_text *text, const struct cairn_fault_rule *rule)
+{
+	locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0), own = (locale_t)0;
+
+	if (plain)
+		own = uselocale(plain);
+	inject_write(text, ",chance=%.6g,seed=%llu", rule->chance / 4294967296.0,
+		     (unsigned long long)rule->seed);
+	if (!plain)
+		return;
+	uselocale(own);
+	freelocale(plain);
+}
+
 static void inject_format(struct inject_text *text, const struct cairn_fault_rule *rule)
 {
 	inject_write(text, "%s:", cairn_text_name(inject_directions, rule->direction));
@@ -459,8 +477,7 @@ static void inject_format(struct inject_text *text, const struct cairn_fault_rul
 	if (rule->every)
 		inject_write(text, ",every=%u", rule->every);
 	if (rule->chance)
-		inject_write(text, ",chance=%.6g,seed=%llu", rule->chance / 4294967296.0,
-			     (unsigned long long)rule->seed);
+		inject_write_chance(text, rule);
 	if (rule->count)
 		inject_write(text, ",count=%u", rule->count);
 	if (rule->begin_ms)

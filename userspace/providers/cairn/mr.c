@@ -5,18 +5,20 @@
 #include "mr.h"
 #include "pd.h"
 #include "persist.h"
+#include "release.h"
 
 VERBS_RESP(cairn_persist_mr_resp, struct ib_uverbs_reg_mr_resp,
 	   struct cairn_reg_mr_resp);
 
-void cairn_mr_forget(struct cairn_mr *mr)
+/* Before a region ends: forget it; remember it again if the call fails. */
+static void mr_forget(struct cairn_mr *mr)
 {
 	if (mr->region.addr)
 		cairn_keys_remove(to_cctx(mr->vmr.ibv_mr.context)->keys,
 				  mr->vmr.ibv_mr.lkey);
 }
 
-void cairn_mr_remember(struct cairn_mr *mr)
+static void mr_remember(struct cairn_mr *mr)
 {
 	if (mr->region.addr)
 		cairn_keys_add(to_cctx(mr->vmr.ibv_mr.context)->keys,
@@ -89,7 +91,7 @@ struct ibv_mr *cairn_reg_mr(struct ibv_pd *pd, void *addr, size_t length,
 			cairn_pd_base(pd), addr,
 			access & IBV_ACCESS_ZERO_BASED ? 0 : hca_va, length,
 		};
-		cairn_mr_remember(mr);
+		mr_remember(mr);
 	}
 	return mr_finish(mr, err);
 }
@@ -140,7 +142,7 @@ int cairn_rereg_mr(struct verbs_mr *vmr, int flags, struct ibv_pd *pd,
 	    to_cmr(&vmr->ibv_mr)->dm)
 		return EOPNOTSUPP;
 	/* The region's state after a failure depends on the step that failed. */
-	cairn_mr_forget(to_cmr(&vmr->ibv_mr));
+	mr_forget(to_cmr(&vmr->ibv_mr));
 	to_cmr(&vmr->ibv_mr)->region.addr = NULL;
 	/* Nothing tells whether the device gives NIC flush to the new memory. */
 	to_cmr(&vmr->ibv_mr)->persist = to_cmr(&vmr->ibv_mr)->declared;
@@ -148,13 +150,6 @@ int cairn_rereg_mr(struct verbs_mr *vmr, int flags, struct ibv_pd *pd,
 				access, pd, &cmd,
 				VERBS_CMD_SIZE(struct ib_uverbs_rereg_mr),
 				&resp, sizeof(resp));
-}
-
-void cairn_mr_free(struct cairn_mr *mr)
-{
-	if (mr->dm)
-		cairn_dm_release(mr->dm);
-	free(mr);
 }
 
 int cairn_dereg_mr(struct verbs_mr *vmr)
@@ -166,12 +161,14 @@ int cairn_dereg_mr(struct verbs_mr *vmr)
 		free(mr);
 		return 0;
 	}
-	cairn_mr_forget(mr);
-	err = ibv_cmd_dereg_mr(vmr);
+	mr_forget(mr);
+	err = mr->release ? cairn_release_dereg(mr) : ibv_cmd_dereg_mr(vmr);
 	if (err) {
-		cairn_mr_remember(mr);
+		mr_remember(mr);
 		return err;
 	}
-	cairn_mr_free(mr);
+	if (mr->dm)
+		cairn_dm_release(mr->dm);
+	free(mr);
 	return 0;
 }

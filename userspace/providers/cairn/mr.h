@@ -12,6 +12,7 @@ struct cairn_mr {
 	uint32_t flush_limit;	/* ms, 0: none */
 	struct cairn_region region;	/* addr NULL: not in keys.h's table */
 	struct cairn_dm *dm;		/* NULL: memory of the program */
+	struct cairn_dereg_mr_resp *release;	/* not NULL: it ends without waiting */
 };
 
 static inline struct cairn_mr *to_cmr(struct ibv_mr *mr)
@@ -28,12 +29,5 @@ struct ibv_mr *cairn_alloc_null_mr(struct ibv_pd *pd);
 int cairn_rereg_mr(struct verbs_mr *vmr, int flags, struct ibv_pd *pd,
 		   void *addr, size_t length, int access);
 int cairn_dereg_mr(struct verbs_mr *vmr);
-
-/* Before a region ends: forget it; remember it again if the call fails. */
-void cairn_mr_forget(struct cairn_mr *mr);
-void cairn_mr_remember(struct cairn_mr *mr);
-
-/* After a region has ended. */
-void cairn_mr_free(struct cairn_mr *mr);
 
 #endif /* CAIRN_MR_H */

@@ -133,10 +133,10 @@ int cairndv_set_flush_limit(struct ibv_mr *ibmr, uint32_t ms)
 	return cairn_method_error(err);
 }
 
-static uint32_t persist_kind(const struct cairn_cqe *cqe)
+static uint32_t persist_kind(const struct cairn_cqe *cqe, enum ibv_wc_status status)
 {
 	/* The other fields of an error only name the request. */
-	if (cqe->status != CAIRN_CQE_SUCCESS)
+	if (status != IBV_WC_SUCCESS)
 		return CAIRNDV_PERSIST_NONE;
 	switch (cqe->opcode) {
 	case CAIRN_CQE_WRITE_PERSIST:
@@ -153,11 +153,11 @@ static uint32_t persist_kind(const struct cairn_cqe *cqe)
 	}
 }
 
-void cairn_persist_info(const struct cairn_cqe *cqe,
+void cairn_persist_info(const struct cairn_cqe *cqe, enum ibv_wc_status status,
 			struct cairndv_persist_info *info)
 {
 	memset(info, 0, sizeof(*info));
-	info->kind = persist_kind(cqe);
+	info->kind = persist_kind(cqe, status);
 	info->qp_num = cqe->qpn;
 	if (info->kind == CAIRNDV_PERSIST_NONE)
 		return;
@@ -190,7 +190,7 @@ int cairndv_wc_read_persist(struct ibv_cq_ex *ibcq,
 		return EOPNOTSUPP;
 	if (!cq->cur)
 		return EINVAL;
-	cairn_persist_info(cq->cur, info);
+	cairn_persist_info(cq->cur, ibcq->status, info);
 	return 0;
 }
 

@@ -15,8 +15,8 @@
 /* Return: @access as enum cairn_mr_flags. */
 uint32_t cairn_persist_mr_flags(unsigned int access);
 
-/* Fills @info from a completion. */
-void cairn_persist_info(const struct cairn_cqe *cqe,
+/* Fills @info from a completion. @status: as the program sees it. */
+void cairn_persist_info(const struct cairn_cqe *cqe, enum ibv_wc_status status,
 			struct cairndv_persist_info *info);
 
 #endif /* CAIRN_PERSIST_H */

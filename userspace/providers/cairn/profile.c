@@ -12,9 +12,15 @@
 #include "profile.h"
 #include "profile_choice.h"
 #include "profile_file.h"
+#include "qp.h"
 
 static pthread_mutex_t profile_mutex = PTHREAD_MUTEX_INITIALIZER;
-static struct verbs_context_ops profile_real;
+
+/* The operations before which a context has its limits. */
+static const struct verbs_context_ops *profile_under(struct ibv_context *ctx)
+{
+	return &to_cctx(ctx)->under_profile;
+}
 
 static struct cairn_profile *profile_of(struct ibv_context *ctx)
 {
@@ -62,7 +68,7 @@ static int profile_query_device_ex(struct ibv_context *ctx,
 {
 	struct cairn_profile *profile = profile_of(ctx);
 	struct ibv_device_attr *base = &attr->orig_attr;
-	int err = profile_real.query_device_ex(ctx, input, attr, size);
+	int err = profile_under(ctx)->query_device_ex(ctx, input, attr, size);
 
 	if (err)
 		return err;
@@ -103,7 +109,7 @@ static uint64_t profile_mtu_bytes(enum ibv_mtu mtu)
 static int profile_query_port(struct ibv_context *ctx, uint8_t port, struct ibv_port_attr *attr)
 {
 	const struct cairn_profile *profile = profile_of(ctx);
-	int err = profile_real.query_port(ctx, port, attr);
+	int err = profile_under(ctx)->query_port(ctx, port, attr);
 
 	if (err)
 		return err;
@@ -177,7 +183,7 @@ static struct ibv_pd *profile_alloc_pd(struct ibv_context *ctx)
 {
 	if (!profile_take(ctx, CAIRN_PROFILE_PD))
 		return NULL;
-	return profile_made(ctx, CAIRN_PROFILE_PD, profile_real.alloc_pd(ctx));
+	return profile_made(ctx, CAIRN_PROFILE_PD, profile_under(ctx)->alloc_pd(ctx));
 }
 
 static struct ibv_pd *profile_alloc_parent_domain(struct ibv_context *ctx,
@@ -185,42 +191,43 @@ static struct ibv_pd *profile_alloc_parent_domain(struct ibv_context *ctx,
 {
 	if (!profile_take(ctx, CAIRN_PROFILE_PD))
 		return NULL;
-	return profile_made(ctx, CAIRN_PROFILE_PD, profile_real.alloc_parent_domain(ctx, attr));
+	return profile_made(ctx, CAIRN_PROFILE_PD, profile_under(ctx)->alloc_parent_domain(ctx, attr));
 }
 
 static int profile_dealloc_pd(struct ibv_pd *pd)
 {
 	struct ibv_context *ctx = pd->context;
 
-	return profile_ended(ctx, CAIRN_PROFILE_PD, profile_real.dealloc_pd(pd));
+	return profile_ended(ctx, CAIRN_PROFILE_PD, profile_under(ctx)->dealloc_pd(pd));
 }
 
 static struct ibv_mw *profile_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 {
 	if (!profile_take(pd->context, CAIRN_PROFILE_MW))
 		return NULL;
-	return profile_made(pd->context, CAIRN_PROFILE_MW, profile_real.alloc_mw(pd, type));
+	return profile_made(pd->context, CAIRN_PROFILE_MW, profile_under(pd->context)->alloc_mw(pd, type));
 }
 
 static int profile_dealloc_mw(struct ibv_mw *mw)
 {
 	struct ibv_context *ctx = mw->context;
 
-	return profile_ended(ctx, CAIRN_PROFILE_MW, profile_real.dealloc_mw(mw));
+	return profile_ended(ctx, CAIRN_PROFILE_MW, profile_under(ctx)->dealloc_mw(mw));
 }
 
 static struct ibv_ah *profile_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 {
 	if (!profile_take(pd->context, CAIRN_PROFILE_AH))
 		return NULL;
-	return profile_made(pd->context, CAIRN_PROFILE_AH, profile_real.create_ah(pd, attr));
+	return profile_made(pd->context, CAIRN_PROFILE_AH,
+			    profile_under(pd->context)->create_ah(pd, attr));
 }
 
 static int profile_destroy_ah(struct ibv_ah *ah)
 {
 	struct ibv_context *ctx = ah->context;
 
-	return profile_ended(ctx, CAIRN_PROFILE_AH, profile_real.destroy_ah(ah));
+	return profile_ended(ctx, CAIRN_PROFILE_AH, profile_under(ctx)->destroy_ah(ah));
 }
 
 static struct ibv_mr *profile_reg_mr(struct ibv_pd *pd, void *addr, size_t length,
@@ -233,7 +240,7 @@ static struct ibv_mr *profile_reg_mr(struct ibv_pd *pd, void *addr, size_t lengt
 	    !profile_take(pd->context, CAIRN_PROFILE_MR))
 		return NULL;
 	return profile_made(pd->context, CAIRN_PROFILE_MR,
-			    profile_real.reg_mr(pd, addr, length, hca_va, access));
+			    profile_under(pd->context)->reg_mr(pd, addr, length, hca_va, access));
 }
 
 static struct ibv_mr *profile_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length,
@@ -245,7 +252,7 @@ static struct ibv_mr *profile_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, 
 	    !profile_take(pd->context, CAIRN_PROFILE_MR))
 		return NULL;
 	return profile_made(pd->context, CAIRN_PROFILE_MR,
-			    profile_real.reg_dmabuf_mr(pd, offset, length, iova, fd, access));
+			    profile_under(pd->context)->reg_dmabuf_mr(pd, offset, length, iova, fd, access));
 }
 
 static struct ibv_mr *profile_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm, uint64_t offset,
@@ -254,21 +261,21 @@ static struct ibv_mr *profile_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm, ui
 	if (!profile_take(pd->context, CAIRN_PROFILE_MR))
 		return NULL;
 	return profile_made(pd->context, CAIRN_PROFILE_MR,
-			    profile_real.reg_dm_mr(pd, dm, offset, length, access));
+			    profile_under(pd->context)->reg_dm_mr(pd, dm, offset, length, access));
 }
 
 static struct ibv_mr *profile_alloc_null_mr(struct ibv_pd *pd)
 {
 	if (!profile_take(pd->context, CAIRN_PROFILE_MR))
 		return NULL;
-	return profile_made(pd->context, CAIRN_PROFILE_MR, profile_real.alloc_null_mr(pd));
+	return profile_made(pd->context, CAIRN_PROFILE_MR, profile_under(pd->context)->alloc_null_mr(pd));
 }
 
 static int profile_dereg_mr(struct verbs_mr *mr)
 {
 	struct ibv_context *ctx = mr->ibv_mr.context;
 
-	return profile_ended(ctx, CAIRN_PROFILE_MR, profile_real.dereg_mr(mr));
+	return profile_ended(ctx, CAIRN_PROFILE_MR, profile_under(ctx)->dereg_mr(mr));
 }
 
 static struct ibv_cq *profile_create_cq(struct ibv_context *ctx, int cqe,
@@ -280,7 +287,7 @@ static struct ibv_cq *profile_create_cq(struct ibv_context *ctx, int cqe,
 	    !profile_take(ctx, CAIRN_PROFILE_CQ))
 		return NULL;
 	return profile_made(ctx, CAIRN_PROFILE_CQ,
-			    profile_real.create_cq(ctx, cqe, channel, vector));
+			    profile_under(ctx)->create_cq(ctx, cqe, channel, vector));
 }
 
 static struct ibv_cq_ex *profile_create_cq_ex(struct ibv_context *ctx,
@@ -291,21 +298,21 @@ static struct ibv_cq_ex *profile_create_cq_ex(struct ibv_context *ctx,
 	if (profile_refuses(attr->cqe > (uint32_t)profile->attr.max_cqe, EINVAL) ||
 	    !profile_take(ctx, CAIRN_PROFILE_CQ))
 		return NULL;
-	return profile_made(ctx, CAIRN_PROFILE_CQ, profile_real.create_cq_ex(ctx, attr));
+	return profile_made(ctx, CAIRN_PROFILE_CQ, profile_under(ctx)->create_cq_ex(ctx, attr));
 }
 
 static int profile_resize_cq(struct ibv_cq *cq, int cqe)
 {
 	const struct cairn_profile *profile = profile_of(cq->context);
 
-	return cqe > profile->attr.max_cqe ? EINVAL : profile_real.resize_cq(cq, cqe);
+	return cqe > profile->attr.max_cqe ? EINVAL : profile_under(cq->context)->resize_cq(cq, cqe);
 }
 
 static int profile_destroy_cq(struct ibv_cq *cq)
 {
 	struct ibv_context *ctx = cq->context;
 
-	return profile_ended(ctx, CAIRN_PROFILE_CQ, profile_real.destroy_cq(cq));
+	return profile_ended(ctx, CAIRN_PROFILE_CQ, profile_under(ctx)->destroy_cq(cq));
 }
 
 static bool profile_srq_fits(const struct cairn_profile *profile,
@@ -323,7 +330,8 @@ static struct ibv_srq *profile_create_srq(struct ibv_pd *pd, struct ibv_srq_init
 	    profile_refuses(!profile_srq_fits(profile, &attr->attr), EINVAL) ||
 	    !profile_take(pd->context, CAIRN_PROFILE_SRQ))
 		return NULL;
-	return profile_made(pd->context, CAIRN_PROFILE_SRQ, profile_real.create_srq(pd, attr));
+	return profile_made(pd->context, CAIRN_PROFILE_SRQ,
+			    profile_under(pd->context)->create_srq(pd, attr));
 }
 
 static struct ibv_srq *profile_create_srq_ex(struct ibv_context *ctx,
@@ -337,7 +345,7 @@ static struct ibv_srq *profile_create_srq_ex(struct ibv_context *ctx,
 	    profile_refuses(!profile_srq_fits(profile, &attr->attr), EINVAL) ||
 	    !profile_take(ctx, CAIRN_PROFILE_SRQ))
 		return NULL;
-	return profile_made(ctx, CAIRN_PROFILE_SRQ, profile_real.create_srq_ex(ctx, attr));
+	return profile_made(ctx, CAIRN_PROFILE_SRQ, profile_under(ctx)->create_srq_ex(ctx, attr));
 }
 
 static int profile_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask)
@@ -346,14 +354,14 @@ static int profile_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, in
 
 	if (mask & IBV_SRQ_MAX_WR && attr->max_wr > (uint32_t)profile->attr.max_srq_wr)
 		return EINVAL;
-	return profile_real.modify_srq(srq, attr, mask);
+	return profile_under(srq->context)->modify_srq(srq, attr, mask);
 }
 
 static int profile_destroy_srq(struct ibv_srq *srq)
 {
 	struct ibv_context *ctx = srq->context;
 
-	return profile_ended(ctx, CAIRN_PROFILE_SRQ, profile_real.destroy_srq(srq));
+	return profile_ended(ctx, CAIRN_PROFILE_SRQ, profile_under(ctx)->destroy_srq(srq));
 }
 
 /* The sizes of a receive queue do not count beside an SRQ. */
@@ -367,6 +375,14 @@ static bool profile_cap_fits(const struct cairn_profile *profile, const struct i
 	       (has_srq || (cap->max_recv_wr <= wr && cap->max_recv_sge <= sge));
 }
 
+/* A queue pair that was made posts no atomics. */
+static struct ibv_qp *profile_made_qp(struct ibv_context *ctx, struct ibv_qp *made)
+{
+	if (made && profile_of(ctx)->no_atomics)
+		to_cqp(made)->refused = 1u << CAIRN_WQE_CAS | 1u << CAIRN_WQE_FAA;
+	return profile_made(ctx, CAIRN_PROFILE_QP, made);
+}
+
 static struct ibv_qp *profile_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
 	const struct cairn_profile *profile = profile_of(pd->context);
@@ -376,7 +392,7 @@ static struct ibv_qp *profile_create_qp(struct ibv_pd *pd, struct ibv_qp_init_at
 	    profile_refuses(!profile_cap_fits(profile, &attr->cap, attr->srq), EINVAL) ||
 	    !profile_take(pd->context, CAIRN_PROFILE_QP))
 		return NULL;
-	return profile_made(pd->context, CAIRN_PROFILE_QP, profile_real.create_qp(pd, attr));
+	return profile_made_qp(pd->context, profile_under(pd->context)->create_qp(pd, attr));
 }
 
 #define PROFILE_ATOMIC_OPS						\
@@ -394,14 +410,14 @@ static struct ibv_qp *profile_create_qp_ex(struct ibv_context *ctx,
 	    profile_refuses(!profile_cap_fits(profile, &attr->cap, attr->srq), EINVAL) ||
 	    !profile_take(ctx, CAIRN_PROFILE_QP))
 		return NULL;
-	return profile_made(ctx, CAIRN_PROFILE_QP, profile_real.create_qp_ex(ctx, attr));
+	return profile_made_qp(ctx, profile_under(ctx)->create_qp_ex(ctx, attr));
 }
 
 static struct ibv_qp *profile_open_qp(struct ibv_context *ctx, struct ibv_qp_open_attr *attr)
 {
 	if (!profile_take(ctx, CAIRN_PROFILE_QP))
 		return NULL;
-	return profile_made(ctx, CAIRN_PROFILE_QP, profile_real.open_qp(ctx, attr));
+	return profile_made(ctx, CAIRN_PROFILE_QP, profile_under(ctx)->open_qp(ctx, attr));
 }
 
 static struct ibv_xrcd *profile_open_xrcd(struct ibv_context *ctx,
@@ -411,14 +427,14 @@ static struct ibv_xrcd *profile_open_xrcd(struct ibv_context *ctx,
 
 	if (profile_refuses(!(profile->transports & CAIRN_PROFILE_XRC), EOPNOTSUPP))
 		return NULL;
-	return profile_real.open_xrcd(ctx, attr);
+	return profile_under(ctx)->open_xrcd(ctx, attr);
 }
 
 static int profile_destroy_qp(struct ibv_qp *qp)
 {
 	struct ibv_context *ctx = qp->context;
 
-	return profile_ended(ctx, CAIRN_PROFILE_QP, profile_real.destroy_qp(qp));
+	return profile_ended(ctx, CAIRN_PROFILE_QP, profile_under(ctx)->destroy_qp(qp));
 }
 
 /* A rate limit that a program sets, 0: none. Return: that which its queue pair gets. */
@@ -439,7 +455,7 @@ static int profile_modify_qp_rate_limit(struct ibv_qp *qp, struct ibv_qp_rate_li
 	struct ibv_qp_rate_limit_attr copy = *attr;
 
 	copy.rate_limit = profile_rate(profile_of(qp->context), attr->rate_limit);
-	return profile_real.modify_qp_rate_limit(qp, &copy);
+	return profile_under(qp->context)->modify_qp_rate_limit(qp, &copy);
 }
 
 /* rdma_cm permits remote atomics whatever the device can: this is not refused. */
@@ -447,6 +463,7 @@ static int profile_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int ma
 {
 	const struct cairn_profile *profile = profile_of(qp->context);
 	struct ibv_qp_attr copy = *attr;
+	int err;
 
 	if (mask & IBV_QP_CAP && !profile_cap_fits(profile, &attr->cap, qp->srq))
 		return EINVAL;
@@ -467,37 +484,15 @@ static int profile_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int ma
 	}
 	if (profile->no_atomics)
 		copy.qp_access_flags &= ~(unsigned int)IBV_ACCESS_REMOTE_ATOMIC;
-	return profile_real.modify_qp(qp, &copy, mask);
+	err = profile_under(qp->context)->modify_qp(qp, &copy, mask);
+	if (!err && mask & IBV_QP_CAP)
+		attr->cap = copy.cap;	/* the real sizes */
+	return err;
 }
 
-/* The requests before an atomic are posted. */
-static int profile_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
-			     struct ibv_send_wr **bad_wr)
+void cairn_profile_overlay(struct cairn_context *ctx, struct verbs_context_ops *ops)
 {
-	struct ibv_send_wr *atomic = wr, *last = NULL;
-	int err = 0;
-
-	while (atomic && atomic->opcode != IBV_WR_ATOMIC_CMP_AND_SWP &&
-	       atomic->opcode != IBV_WR_ATOMIC_FETCH_AND_ADD) {
-		last = atomic;
-		atomic = atomic->next;
-	}
-	if (!atomic)
-		return profile_real.post_send(qp, wr, bad_wr);
-	if (last) {
-		last->next = NULL;
-		err = profile_real.post_send(qp, wr, bad_wr);
-		last->next = atomic;
-	}
-	if (err)
-		return err;
-	*bad_wr = atomic;
-	return EINVAL;
-}
-
-void cairn_profile_overlay(const struct cairn_profile *profile, struct verbs_context_ops *ops)
-{
-	profile_real = *ops;
+	ctx->under_profile = *ops;
 	ops->alloc_mw = profile_alloc_mw;
 	ops->alloc_null_mr = profile_alloc_null_mr;
 	ops->alloc_parent_domain = profile_alloc_parent_domain;
@@ -527,6 +522,4 @@ void cairn_profile_overlay(const struct cairn_profile *profile, struct verbs_con
 	ops->reg_dmabuf_mr = profile_reg_dmabuf_mr;
 	ops->reg_mr = profile_reg_mr;
 	ops->resize_cq = profile_resize_cq;
-	if (profile->no_atomics)
-		ops->post_send = profile_post_send;
 }

@@ -6,7 +6,7 @@
 #ifndef CAIRN_PROFILE_H
 #define CAIRN_PROFILE_H
 
-#include "verbs_private.h"
+#include "cairn.h"
 
 struct cairn_profile;
 
@@ -16,6 +16,6 @@ struct cairn_profile;
  */
 int cairn_profile_begin(const struct ibv_device *device, struct cairn_profile **profile);
 /* Puts the limits before the operations. */
-void cairn_profile_overlay(const struct cairn_profile *profile, struct verbs_context_ops *ops);
+void cairn_profile_overlay(struct cairn_context *ctx, struct verbs_context_ops *ops);
 
 #endif /* CAIRN_PROFILE_H */

@@ -35,6 +35,7 @@ struct cairn_qp {
 	struct cairn_pd *parent;	/* pd.h; or NULL */
 	uint8_t type_bit;		/* enum cairn_qp_types */
 	uint8_t signal_all;		/* CAIRN_WQE_SIGNALED or 0 */
+	uint32_t refused;		/* bits of enum cairn_wqe_opcode: a profile has them not */
 	struct cairn_wr_batch batch;
 };
 

@@ -48,16 +48,16 @@ static void release_set_words(struct cairn_context *ctx,
 	pthread_mutex_unlock(&ctx->qinfo_lock);
 }
 
-static int release_dereg(struct ibv_mr *mr, struct cairn_dereg_mr_resp *resp)
+int cairn_release_dereg(struct cairn_mr *mr)
 {
+	const struct ibv_mr *ibmr = &mr->vmr.ibv_mr;
 	const struct ib_uverbs_attr attrs[] = {
 		cairn_method_object_attr(CAIRN_ATTR_DEREG_MR_HANDLE,
-					 mr->handle),
-		cairn_method_attr(CAIRN_ATTR_DEREG_MR_RESP, resp,
-				  sizeof(*resp)),
+					 ibmr->handle),
+		cairn_method_attr(CAIRN_ATTR_DEREG_MR_RESP, mr->release,
+				  sizeof(*mr->release)),
 	};
-
-	int err = cairn_method_attrs(mr->context, CAIRN_OBJECT_DEVICE,
+	int err = cairn_method_attrs(ibmr->context, CAIRN_OBJECT_DEVICE,
 				     CAIRN_METHOD_DEREG_MR, attrs, 2);
 
 	return cairn_method_error(err);
@@ -65,23 +65,24 @@ static int release_dereg(struct ibv_mr *mr, struct cairn_dereg_mr_resp *resp)
 
 int cairndv_dereg_mr_async(struct ibv_mr *mr, uint32_t *ticket)
 {
+	struct ibv_context *ibctx = mr->context;
 	struct cairn_dereg_mr_resp resp = {};
 	int err;
 
-	if (!cairn_dv_owns(mr->context))
+	if (!cairn_dv_owns(ibctx))
 		return EOPNOTSUPP;
 	/* the device has no region to release */
 	if (to_cmr(mr)->vmr.mr_type == VERBS_MR_TYPE_NULL)
 		return EINVAL;
-	cairn_mr_forget(to_cmr(mr));
-	err = release_dereg(mr, &resp);
+	/* by way of the checks, the faults and the profile of the context */
+	to_cmr(mr)->release = &resp;
+	err = to_cctx(ibctx)->dereg_mr(&to_cmr(mr)->vmr);
 	if (err) {
-		cairn_mr_remember(to_cmr(mr));
+		to_cmr(mr)->release = NULL;
 		return err;
 	}
 	*ticket = resp.ticket;
-	release_set_words(to_cctx(mr->context), &resp);
-	cairn_mr_free(to_cmr(mr));
+	release_set_words(to_cctx(ibctx), &resp);
 	return 0;
 }
 

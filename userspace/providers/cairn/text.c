@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
 #include <errno.h>
+#include <locale.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,4 +52,16 @@ bool cairn_text_time(const char *text, uint64_t most_us, uint32_t *us)
 		return false;
 	*us = (uint32_t)(number * (uint64_t)unit->value);
 	return true;
+}
+
+bool cairn_text_chance(const char *text, double *chance)
+{
+	locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+	char *end;
+
+	if (!plain)
+		return false;
+	*chance = strtod_l(text, &end, plain);
+	freelocale(plain);
+	return end != text && !*end && *chance >= 0 && *chance <= 1;
 }

@@ -25,5 +25,7 @@ bool cairn_text_number(const char *text, int base, uint64_t max, uint64_t *numbe
  * microseconds, or one with the unit us, ms or s.
  */
 bool cairn_text_time(const char *text, uint64_t most_us, uint32_t *us);
+/* Return: whether @text is a number from 0 to 1 as in C, whatever the locale of the program. */
+bool cairn_text_chance(const char *text, double *chance);
 
 #endif /* CAIRN_TEXT_H */

@@ -75,7 +75,7 @@ const struct cairn_wqe_op *cairn_wqe_op(const struct cairn_qp *qp,
 					unsigned int opcode)
 {
 	if (opcode >= CAIRN_WQE_OPCODES ||
-	    !(ops[opcode].qp_types & qp->type_bit))
+	    !(ops[opcode].qp_types & qp->type_bit) || qp->refused & 1u << opcode)
 		return NULL;
 	return &ops[opcode];
 }
