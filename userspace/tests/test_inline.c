@@ -306,6 +306,48 @@ static void regions_end(void)
 	close_all();
 }
 
+/* Until wr_complete nothing is posted, and the program may write its buffers. */
+static void extended_late(void)
+{
+	const struct ibv_sge other = { IOVA + 100, 30, KEY };
+	const struct cairn_send_wqe *wqe;
+	struct ibv_qp_ex *ex;
+	uint8_t text[] = "text";
+
+	open_all(512);
+	ex = &to_cqp(qp)->vqp.qp_ex;
+	ibv_wr_start(ex);
+	for (int i = 0; i < 14; i++) {
+		ibv_wr_send(ex);
+		ibv_wr_set_sge(ex, KEY, IOVA + (unsigned int)i * 8, 8);
+	}
+	ibv_wr_send(ex);
+	ibv_wr_set_sge_list(ex, 1, &other);
+	ibv_wr_set_inline_data(ex, text, 4);
+	memset(mem, 0xa5, sizeof(mem));
+	text[0] = 0xa5;
+	ktap_eq(ibv_wr_complete(ex), 0);
+	wqe = fake_unit(sq, 0);
+	for (int i = 0; i < 14; i++, wqe++) {
+		ktap_ok(is_inline(wqe));
+		ktap_eq(wqe->inline_len, 8);
+		ktap_ok(!memcmp(wqe->inline_data, mem, 8));
+	}
+	ktap_ok(!memcmp(wqe->inline_data, "text", 4));
+	/* what was aborted is not posted later */
+	ibv_wr_start(ex);
+	ibv_wr_send(ex);
+	ibv_wr_set_sge(ex, KEY, IOVA, 8);
+	ibv_wr_abort(ex);
+	ibv_wr_start(ex);
+	ibv_wr_send(ex);
+	ibv_wr_set_inline_data(ex, text, 4);
+	ktap_eq(ibv_wr_complete(ex), 0);
+	wqe = fake_unit(sq, 15);
+	ktap_ok(!memcmp(wqe->inline_data, text, 4));
+	close_all();
+}
+
 static void extended(void)
 {
 	const struct cairn_send_wqe *wqe;
@@ -382,7 +424,7 @@ static const struct ktap_test tests[] = {
 	KTAP(only_what_may_be),
 	KTAP(lists),
 	KTAP(regions_end),
-	KTAP(extended),
+	KTAP(extended_late), KTAP(extended),
 	KTAP(races),
 };
 

@@ -279,6 +279,40 @@ static void same_ud(void)
 	same_as_post_send(IBV_QPT_UD, UD_OPS);
 }
 
+/* A window keeps its key if the batch that binds it is not posted. */
+static void bind_not_posted(void)
+{
+	const struct ibv_mw_bind_info info = { &region, 0x1000, 77, IBV_ACCESS_REMOTE_READ };
+	struct ibv_mw other = { .type = IBV_MW_TYPE_2, .rkey = 0x4400 };
+
+	open_qps(IBV_QPT_RC, RC_OPS);
+	window.rkey = 0x77fe;
+	for (int err = 0; err < 2; err++) {
+		ibv_wr_start(qpx);
+		qpx->wr_flags = 0;
+		for (uint32_t i = 1; i <= 5; i++) {
+			ibv_wr_bind_mw(qpx, &window, i, &info);
+			ktap_eq(window.rkey, 0x7700 + i);
+			ibv_wr_bind_mw(qpx, &other, i, &info);
+		}
+		if (err)	/* it takes no data */
+			ibv_wr_set_sge(qpx, 1, 2, 3);
+		if (err)
+			ktap_eq(ibv_wr_complete(qpx), EINVAL);
+		else
+			ibv_wr_abort(qpx);
+		ktap_eq(window.rkey, 0x77fe);
+		ktap_eq(other.rkey, 0x4400);
+	}
+	ibv_wr_start(qpx);
+	ibv_wr_bind_mw(qpx, &window, 3, &info);
+	ktap_eq(ibv_wr_complete(qpx), 0);
+	ibv_wr_start(qpx);
+	ibv_wr_abort(qpx);
+	ktap_eq(window.rkey, 0x7703);
+	close_qps();
+}
+
 /* A feature that the QP or the operation lacks fails the batch. */
 static void persist_refused(void)
 {
@@ -789,6 +823,7 @@ static const struct ktap_test tests[] = {
 	KTAP(tokens_posted),
 	KTAP(tokens_refused),
 	KTAP(abort_discards),
+	KTAP(bind_not_posted),
 	KTAP(inline_sizes),
 	KTAP(inline_sum),
 	KTAP(errors),

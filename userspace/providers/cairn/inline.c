@@ -62,13 +62,25 @@ bool cairn_inline_rule(const struct cairn_qp *qp, const struct cairn_wqe_op *op,
 	return true;
 }
 
-void cairn_inline_put(struct cairn_ring *ring, uint32_t index,
-		      struct cairn_send_wqe *wqe,
-		      const struct cairn_inline *in)
+void cairn_inline_set(struct cairn_send_wqe *wqe, const struct cairn_inline *in)
 {
-	for (size_t i = 0; i < in->n; i++)
-		cairn_wqe_add_inline(ring, index, wqe, in->buf[i].addr,
-				     in->buf[i].length);
+	wqe->flags |= CAIRN_WQE_INLINE;
+	wqe->inline_len = (uint32_t)in->bytes;
+	wqe->units = (uint8_t)cairn_wqe_units(in->bytes);
+}
+
+void cairn_inline_copy(struct cairn_ring *ring, uint32_t index,
+		       const struct cairn_inline *in)
+{
+	size_t offset = CAIRN_WQE_DATA_OFFSET;
+
+	for (size_t i = 0; i < in->n; i++) {
+		const struct ibv_data_buf *buf = &in->buf[i];
+
+		if (buf->length)
+			cairn_ring_put(ring, index, offset, buf->addr, buf->length);
+		offset += buf->length;
+	}
 }
 
 int cairndv_set_inline_threshold(struct ibv_qp *ibqp, uint32_t bytes)

@@ -36,9 +36,10 @@ bool cairn_inline_rule(const struct cairn_qp *qp, const struct cairn_wqe_op *op,
 		       const struct ibv_sge *sges, size_t num_sge,
 		       struct cairn_inline *in);
 
+/* The header of a WQE without data gets what it says of @in. */
+void cairn_inline_set(struct cairn_send_wqe *wqe, const struct cairn_inline *in);
 /* Copies @in into the WQE at @index, for which there is room. */
-void cairn_inline_put(struct cairn_ring *ring, uint32_t index,
-		      struct cairn_send_wqe *wqe,
-		      const struct cairn_inline *in);
+void cairn_inline_copy(struct cairn_ring *ring, uint32_t index,
+		       const struct cairn_inline *in);
 
 #endif /* CAIRN_INLINE_H */

@@ -42,6 +42,10 @@ void cairn_qp_free(struct cairn_qp *qp)
 {
 	bool checked = cairn_queue_checked(&qp->sq);
 
+	free(qp->batch.bind);
+	qp->batch.bind = NULL;
+	free(qp->batch.late);
+	qp->batch.late = NULL;
 	cairn_queue_fini(&qp->rq.queue);
 	cairn_queue_fini(&qp->sq);
 	cairn_pd_leave(qp->parent);

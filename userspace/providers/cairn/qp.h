@@ -6,7 +6,14 @@
 #include "ready.h"
 #include "rq.h"
 
+/* A window that a batch binds: the key that it has again if the batch is not posted. */
+struct cairn_wr_bind {
+	struct ibv_mw *mw;
+	uint32_t rkey;
+};
+
 struct cairn_pd;
+struct cairn_wr_late;
 
 /* Between wr_start and wr_complete or wr_abort; the SQ lock is held. */
 struct cairn_wr_batch {
@@ -18,6 +25,10 @@ struct cairn_wr_batch {
 	bool need_data;			/* setters that it still lacks */
 	bool need_address;		/* UD: of the peer; XRC: of the SRQ */
 	uint32_t srqn;			/* XRC */
+	struct cairn_wr_bind *bind;	/* in their order */
+	uint32_t binds, bind_room;
+	struct cairn_wr_late *late;	/* qpex.c */
+	uint32_t lates, late_room;
 	int err;			/* first error, for wr_complete */
 };
 

@@ -6,6 +6,7 @@
  * reports it.
  */
 #include <errno.h>
+#include <stdlib.h>
 
 #include "ah.h"
 #include "check_work.h"
@@ -17,6 +18,12 @@
 #include "send.h"
 #include "wqe.h"
 #include "xrc.h"
+
+/* A request whose data goes inline by the rule. Until wr_complete the program may write it. */
+struct cairn_wr_late {
+	uint32_t at;
+	struct cairn_inline in;
+};
 
 static const struct {
 	uint32_t send_op;	/* enum ibv_qp_create_send_ops_flags */
@@ -146,17 +153,48 @@ static void qpex_wr_local_inv(struct ibv_qp_ex *ibqp, uint32_t invalidate_rkey)
 	qpex_begin_key(ibqp, CAIRN_WQE_LOCAL_INV, invalidate_rkey);
 }
 
+/* @array has *@room elements of @size bytes, @used of which are used. Return: an array in its
+ * place with room for one more; NULL: no memory.
+ */
+static void *qpex_grow(void *array, uint32_t used, uint32_t *room, size_t size)
+{
+	uint32_t wanted = *room ? 2 * *room : 4;
+
+	if (used < *room)
+		return array;
+	array = realloc(array, wanted * size);
+	if (array)
+		*room = wanted;
+	return array;
+}
+
+/* Return: 0, or ENOMEM. */
+static int qpex_keep_key(struct cairn_wr_batch *batch, struct ibv_mw *mw)
+{
+	struct cairn_wr_bind *bind = qpex_grow(batch->bind, batch->binds, &batch->bind_room,
+					       sizeof(*bind));
+
+	if (!bind)
+		return ENOMEM;
+	batch->bind = bind;
+	bind[batch->binds++] = (struct cairn_wr_bind){ mw, mw->rkey };
+	return 0;
+}
+
 static void qpex_wr_bind_mw(struct ibv_qp_ex *ibqp, struct ibv_mw *mw,
 			    uint32_t rkey, const struct ibv_mw_bind_info *info)
 {
 	struct cairn_send_wqe *wqe = qpex_begin(ibqp, CAIRN_WQE_BIND_MW);
+	struct cairn_qp *qp = to_cqp_ex(ibqp);
+	int err;
 
 	if (!wqe)
 		return;
-	if (mw->type == IBV_MW_TYPE_2)
-		cairn_mw_fill(wqe, mw, rkey, info);
+	err = mw->type == IBV_MW_TYPE_2 ? qpex_keep_key(&qp->batch, mw) : EINVAL;
+	if (err)
+		qpex_fail(qp, err);
 	else
-		qpex_fail(to_cqp_ex(ibqp), EINVAL);
+		cairn_mw_fill(wqe, mw, rkey, info);
 }
 
 static struct cairn_send_wqe *qpex_begin_remote(struct ibv_qp_ex *ibqp,
@@ -356,6 +394,51 @@ static bool qpex_takes_data(uint8_t form)
 	       form == CAIRN_FORM_READ || form == CAIRN_FORM_ATOMIC;
 }
 
+/* Return: false: no memory. */
+static bool qpex_keep_late(struct cairn_wr_batch *batch, const struct cairn_inline *in)
+{
+	struct cairn_wr_late *late = qpex_grow(batch->late, batch->lates, &batch->late_room,
+					       sizeof(*late));
+
+	if (!late)
+		return false;
+	batch->late = late;
+	late[batch->lates++] = (struct cairn_wr_late){ batch->at, *in };
+	return true;
+}
+
+/* The current request gets other data than it had. */
+static void qpex_drop_late(struct cairn_wr_batch *batch)
+{
+	if (batch->lates && batch->late[batch->lates - 1].at == batch->at)
+		batch->lates--;
+}
+
+static void qpex_copy_late(struct cairn_qp *qp)
+{
+	const struct cairn_wr_batch *batch = &qp->batch;
+
+	for (uint32_t i = 0; i < batch->lates; i++)
+		cairn_inline_copy(&qp->sq.ring, batch->late[i].at, &batch->late[i].in);
+}
+
+/* Return: whether the rule puts the data of the current request inline. */
+static bool qpex_rule(struct cairn_qp *qp, const struct ibv_sge *sges, size_t num_sge)
+{
+	struct cairn_wr_batch *batch = &qp->batch;
+	const struct cairn_wqe_op *op = cairn_wqe_op(qp, batch->wqe->opcode);
+	struct cairn_inline in;
+
+	if (batch->wqe->flags & CAIRN_WQE_FENCE ||
+	    !cairn_inline_rule(qp, op, sges, num_sge, &in) || !qpex_keep_late(batch, &in))
+		return false;
+	if (qpex_reserve(qp, in.bytes)) {
+		batch->wqe->num_sge = 0;
+		cairn_inline_set(batch->wqe, &in);
+	}
+	return true;
+}
+
 static void qpex_wr_set_sge_list(struct ibv_qp_ex *ibqp, size_t num_sge,
 				 const struct ibv_sge *sges)
 {
@@ -364,7 +447,6 @@ static void qpex_wr_set_sge_list(struct ibv_qp_ex *ibqp, size_t num_sge,
 	bool atomic = batch->form == CAIRN_FORM_ATOMIC;
 	size_t offset = atomic ? CAIRN_WQE_ATOMIC_SGE_OFFSET :
 				 CAIRN_WQE_DATA_OFFSET;
-	struct cairn_inline in;
 
 	if (!batch->wqe)
 		return;
@@ -375,22 +457,15 @@ static void qpex_wr_set_sge_list(struct ibv_qp_ex *ibqp, size_t num_sge,
 	}
 	batch->wqe->flags &= (uint8_t)~CAIRN_WQE_INLINE;
 	batch->wqe->inline_len = 0;
-	if (!(batch->wqe->flags & CAIRN_WQE_FENCE) &&
-	    cairn_inline_rule(qp, cairn_wqe_op(qp, batch->wqe->opcode), sges,
-			      num_sge, &in)) {
-		if (!qpex_reserve(qp, in.bytes))
-			return;
-		batch->wqe->num_sge = 0;
-		cairn_inline_put(&qp->sq.ring, batch->at, batch->wqe, &in);
-		batch->need_data = false;
+	batch->need_data = false;
+	qpex_drop_late(batch);
+	if (qpex_rule(qp, sges, num_sge))
 		return;
-	}
 	if (!qpex_reserve(qp, offset - CAIRN_WQE_DATA_OFFSET +
 			  num_sge * sizeof(*sges)))
 		return;
 	batch->wqe->num_sge = (uint8_t)num_sge;
 	cairn_wqe_put_sges(&qp->sq.ring, batch->at, batch->wqe, offset, sges);
-	batch->need_data = false;
 }
 
 static void qpex_wr_set_sge(struct ibv_qp_ex *ibqp, uint32_t lkey,
@@ -429,6 +504,7 @@ static void qpex_wr_set_inline_data_list(struct ibv_qp_ex *ibqp, size_t num_buf,
 		qpex_fail(qp, EINVAL);
 		return;
 	}
+	qpex_drop_late(batch);
 	if (!qpex_reserve(qp, bytes))
 		return;
 	wqe->num_sge = 0;
@@ -455,6 +531,8 @@ static void qpex_wr_start(struct ibv_qp_ex *ibqp)
 	cairn_queue_lock(&qp->sq);
 	batch->start = qp->sq.ring.index;
 	batch->posted = qp->sq.posted;
+	batch->binds = 0;
+	batch->lates = 0;
 	batch->wqe = NULL;
 	batch->err = cairn_send_ready(qp) ? 0 : EINVAL;
 }
@@ -463,9 +541,15 @@ static void qpex_wr_start(struct ibv_qp_ex *ibqp)
 static void qpex_wr_abort(struct ibv_qp_ex *ibqp)
 {
 	struct cairn_qp *qp = to_cqp_ex(ibqp);
+	struct cairn_wr_batch *batch = &qp->batch;
 
-	qp->sq.ring.index = qp->batch.start;
-	qp->sq.posted = qp->batch.posted;
+	while (batch->binds) {
+		const struct cairn_wr_bind *bind = &batch->bind[--batch->binds];
+
+		bind->mw->rkey = bind->rkey;
+	}
+	qp->sq.ring.index = batch->start;
+	qp->sq.posted = batch->posted;
 	cairn_queue_unlock(&qp->sq);
 }
 
@@ -485,6 +569,7 @@ static int qpex_wr_complete(struct ibv_qp_ex *ibqp)
 		return err;
 	}
 	index = qp->sq.ring.index;
+	qpex_copy_late(qp);
 	if (cairn_queue_checked(&qp->sq))
 		cairn_work_sent(qp, batch->start);
 	cairn_ring_publish(&qp->sq.ring);

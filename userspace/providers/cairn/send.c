@@ -210,7 +210,8 @@ static void send_set_data(struct cairn_ring *ring,
 	if (op->form == CAIRN_FORM_LOCAL || op->form == CAIRN_FORM_BIND)
 		return;
 	if (in) {
-		cairn_inline_put(ring, ring->index, wqe, in);
+		cairn_inline_set(wqe, in);
+		cairn_inline_copy(ring, ring->index, in);
 		return;
 	}
 	if (wr->send_flags & IBV_SEND_INLINE) {
