@@ -73,6 +73,8 @@ profile_of() { in_a cairn_set "$1" | sed -n 's/^profile=//p'; }
 expect "a device has no profile" "$(profile_of "$DEV_A")" none
 run_ok "a device gets one" in_a cairn_set "$DEV_A" profile=e810
 expect "... and shows it" "$(profile_of "$DEV_A")" e810
+doctor_warns() { in_a cairn_doctor -d "$DEV_A" | grep -q "^warn  $1: .*$2"; }
+run_ok "... and cairn_doctor mentions it" doctor_warns profile e810
 run_fail "each process meets it" in_a ibv_srq_pingpong -d "$DEV_A" -g "${gid_a[4]}"
 expect "... also those of a user" "$(max_sge as_nobody)" 6
 expect "... but with one of its own" "$(max_sge in_a env CAIRN_PROFILE=fastlinq)" 4
@@ -114,6 +116,7 @@ in_a cairn_fault "$DEV_A" add received:qp=16777215
 run_ok "a device in a slow network" in_a cairn_set "$DEV_A" profile=slow
 expect "... has rules behind those of others" "$(rules | tr '\n' ' ')" \
 	"received:act=drop,qp=16777215 sent:act=drop,chance=0.001,seed=0 sent:act=delay,time=1200us,opcode=READ_RESP+ACK+ATOMIC_ACK+PERSIST_ACK sent:act=delay,time=1000us "
+run_ok "... which cairn_doctor mentions" doctor_warns faults received:act=drop
 printf 'latency 2ms\nqp_bandwidth 10mbit\n' >"$lib_tmp/slower"
 run_ok "another profile replaces it" in_a cairn_set "$DEV_A" profile="$lib_tmp/slower"
 expect "... and its rules" "$(rules | tr '\n' ' ')" "received:act=drop,qp=16777215 sent:act=delay,time=2000us "

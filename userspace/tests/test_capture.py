@@ -8,6 +8,7 @@ import io
 import os
 import pathlib
 import shutil
+import signal
 import struct
 import subprocess
 import sys
@@ -118,6 +119,14 @@ class Frames(unittest.TestCase):
         for other in (b'', data[:20], data[:12] + b'\x08\x06' + data[14:], port,
                       data[:20] + b'\x20\x00' + data[22:]):
             self.assertEqual(capture.capture_packets(other, NOW, True), [])
+
+    def test_wrong_headers_are_left_out(self):
+        data = frame(bodies((SEND, 17, 5, b'x' * 40)))
+        # without words of its own the IP header is that of UDP, too: its length is the port
+        short = data[:14] + b'\x40\x00\x12\xb7\x00\x30\x00\x00' + data[22:]
+        six = frame(bodies((SEND, 17, 5, b'x' * 40)), ipv6=True)
+        for other in (short, data[:14] + b'\x65' + data[15:], six[:14] + b'\x40' + six[15:]):
+            self.assertEqual(capture.capture_packets(other, NOW, False), [])
 
     def test_random_bytes_do_no_harm(self):
         data = frame(bodies((SEND, 17, 5, b'x' * 40)))
@@ -257,8 +266,79 @@ class Program(unittest.TestCase):
         status, out, _ = self.run_with('--extcap-config', '--extcap-interface', 'cairn0')
         self.assertEqual((status, out.count('arg {')), (0, 2))
 
+    def test_a_capture_that_does_not_begin_leaves_the_file(self):
+        with tempfile.TemporaryDirectory() as work:
+            path = pathlib.Path(work) / 'earlier.pcapng'
+            path.write_text('packets', encoding='ascii')
+            for arguments in (['none0'], ['none0', '--', 'no-such-program'], ['-s', '-1', 'none0']):
+                self.assertNotIn(self.run_with('-w', str(path), *arguments)[0], (0, None))
+                self.assertEqual(path.read_text(encoding='ascii'), 'packets')
+            # the device is there, and no tracepoints are
+            with unittest.mock.patch.object(capture, 'capture_netdev', lambda device: 'eth7'), \
+                    unittest.mock.patch.object(capture.explain, 'explain_ifindex', lambda device: 3), \
+                    unittest.mock.patch.object(capture.explain, 'TRACING', pathlib.Path(work)):
+                self.assertIn('no tracepoints', self.run_with('-w', str(path), 'none0')[0])
+            self.assertEqual(path.read_text(encoding='ascii'), 'packets')
+
+    def end_by(self, number, program):
+        """A signal ends a capture of @program. Return: status, messages, file, and whether the
+        program is there."""
+        script = f'''
+import sys
+sys.path.insert(0, {str(pathlib.Path(__file__).resolve().parent)!r})
+import test_capture
+class Capture:
+    written = 0
+    def __init__(self, options, output):
+        self.out = output()
+    def look(self):
+        pass
+    def close(self):
+        self.out.write(b'whole')
+test_capture.capture.Capture = Capture
+sys.argv = ['cairn_capture', '-w', sys.stdin.readline().strip(), 'cairn0', '--', 'sh', '-c',
+            {program!r}]
+sys.exit(test_capture.capture.main())
+'''
+        with tempfile.TemporaryDirectory() as work:
+            path = pathlib.Path(work) / 'made.pcapng'
+            with subprocess.Popen([sys.executable, '-c', script], stdin=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, text=True) as run:
+                run.stdin.write(f'{path}\n')
+                run.stdin.flush()
+                pid = int(run.stderr.readline())
+                run.send_signal(number)
+                _, messages = run.communicate(timeout=60)
+            try:
+                os.kill(pid, 0)
+                there = True
+            except ProcessLookupError:
+                there = False
+            return run.returncode, messages, path.read_bytes(), there
+
+    def test_a_signal_ends_the_program_and_the_capture_is_written(self):
+        for number in (signal.SIGTERM, signal.SIGINT):
+            self.assertEqual(self.end_by(number, 'echo $$ >&2; exec sleep 300'),
+                             (0, '0 packets\n', b'whole', False))
+        # one that does not hear
+        self.assertEqual(self.end_by(signal.SIGTERM, 'trap "" TERM; echo $$ >&2; while :; do sleep 1; done'),
+                         (0, '0 packets\n', b'whole', False))
+
+    def test_processes_have_any_name(self):
+        with tempfile.TemporaryDirectory() as work:
+            rdma = pathlib.Path(work) / 'rdma'
+            rdma.write_text('#!/bin/sh\n'
+                            'printf \'[{"lqpn":17,"pid":7,"comm":"\\377"}]\'\n', encoding='ascii')
+            rdma.chmod(0o755)
+            owners = {}
+            with unittest.mock.patch.dict(os.environ, {'PATH': f'{work}:/usr/bin:/bin'}):
+                capture.capture_owners('cairn0', owners)
+        self.assertEqual(owners, {17: 'process 7 (\ufffd)'})
+
     def test_wrong_arguments(self):
         self.assertEqual(self.run_with()[0], 2)
+        for arguments in (['-s', 'nan'], ['-s', '-1'], ['-q', '-1'], ['-p', '0']):
+            self.assertEqual(self.run_with(*arguments, 'none0')[0], 2)
         status, _, _ = self.run_with('-w', os.devnull, 'none0')
         self.assertIn('none0 is not an RDMA device', status)
 

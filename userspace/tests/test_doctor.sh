@@ -17,7 +17,7 @@ trap 'rm -rf "$work"' EXIT
 # shellcheck source=userspace/tests/result.sh
 . "${0%/*}/result.sh"
 export LC_ALL=C root=$work/machine/root CAIRN_DOCTOR_ROOT=$work/machine/root PATH=$work/machine/bin:$PATH
-unset IBV_DRIVERS RDMAV_DRIVERS
+unset IBV_DRIVERS RDMAV_DRIVERS CAIRN_PROFILE
 kernel=6.8.0-49-generic
 
 shown=("$work/out")
@@ -95,6 +95,7 @@ make_healthy() {
 	program dmesg
 	program dkms
 	program rping
+	program cairn_fault
 	program ping
 	# shellcheck disable=SC2016	# the program expands it
 	script ip 'case $* in' \
@@ -300,6 +301,12 @@ broken rxe_without_counters fail device 'sudo rdma link add cairn0 type cairn ne
 	'rm -r "$root/$dev/ports/1/hw_counters"; file $dev/fw_ver ""'
 broken another_device fail device 'sudo rdma link add cairn7' : -d cairn7
 broken other_namespace fail netdev 'ip netns exec' 'rm -r "$root/sys/class/net/eth0"'
+# a node with a pod
+healthy
+cp -r "$root/$dev" "$root/${dev%0}1"
+file "${dev%0}1/parent" eth9
+well && says 'ok    netdev: cairn1 lies on eth9'
+result $? other_namespace_beside
 broken port_down fail port 'sudo ip link set eth0 up' 'file $dev/ports/1/state "1: DOWN"'
 broken no_carrier fail port 'connect the cable' \
 	'file $dev/ports/1/state "1: DOWN"; file sys/class/net/eth0/carrier 0'
@@ -320,6 +327,13 @@ broken cgroup fail cgroup 'echo cairn0 hca_object=max | sudo tee /sys/fs/cgroup/
 	 file sys/fs/cgroup/a/b/rdma.current "cairn0 hca_handle=1 hca_object=5"'
 broken cgroup_above fail cgroup '/sys/fs/cgroup/a/rdma.max' \
 	'file sys/fs/cgroup/a/rdma.max "cairn0 hca_handle=0 hca_object=max"'
+# the file of a device's profile has the device's inode as its name
+broken profile warn profile 'sudo cairn_set cairn0 profile none' \
+	'file run/cairn/profile/"$(stat -c %i "$root/sys/class/infiniband/cairn0")" "# profile small"'
+broken faults warn faults 'sudo cairn_fault cairn0 clear' \
+	'program cairn_fault "sent:act=drop,chance=0.1 hits=7"'
+broken profile_environment warn profile-environment 'unset CAIRN_PROFILE' 'export CAIRN_PROFILE=small'
+unset CAIRN_PROFILE
 policy='table inet filter {
 	chain input {
 		type filter hook input priority filter; policy drop;

@@ -8,6 +8,7 @@ import io
 import os
 import pathlib
 import struct
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -439,6 +440,11 @@ class Program(unittest.TestCase):
                 (['--read', os.path.join(self.dir, 'none')], 1, 'No such file'),
                 (['--read', self.kept(trace.lines), '99'], 1, 'no packets of queue pair 99'),
                 (['--read', self.file, 'x'], 2, 'no number'),
+                (['--read', self.file, '\u00b2'], 2, 'no number'),
+                (['--read', self.file, '-n', '0'], 2, 'no number from 1'),
+                (['-s', '-1', 'none0'], 2, 'no time'),
+                (['-s', 'nan', 'none0'], 2, 'no time'),
+                (['-s', '1e30', 'none0'], 2, 'no time'),
                 (['--read', self.file, '--', 'true'], 2, 'too many'),
                 ([], 2, 'no device'),
                 (['none0'], 'cairn_explain: none0 is not an RDMA device', '')):
@@ -465,6 +471,36 @@ class Program(unittest.TestCase):
         self.assertEqual(texts[-1], out.splitlines()[-1])
         self.assertEqual(run('--read', self.file, '99')[0], 1)
         self.assertEqual(run('--read', self.file, '--save', self.file)[0], 2)
+
+    def test_a_capture_gives_the_terminal_no_orders(self):
+        trace = Trace()
+        trace.exchange(5)
+        data = Captured(trace).data.replace(b'prog17', b'\x1b[2J\x9b!').replace(b'eth3', b'e\rh3')
+        pathlib.Path(self.file).write_bytes(data)
+        status, out, _ = run('--read', self.file)
+        self.assertEqual(status, 0)
+        self.assertIn('QP 17 (e\ufffdh3), process 7 (\ufffd[2J\ufffd!)', out)
+
+    def test_programs_have_any_name(self):
+        trace = Trace()
+        trace.exchange(5)
+        data = '\n'.join(trace.lines).encode().replace(b' prog-17', b' \xff\x1b[2J\x0b-17')
+        data = data.replace(b'SEND', b'SE\x1bND')
+        pathlib.Path(self.file).write_bytes(data)
+        kept = os.path.join(self.dir, 'kept')
+        status, out, messages = run('--read', self.file, '--save', kept)
+        self.assertEqual((status, messages), (0, ''))
+        self.assertIn('SE\ufffdND 0 -->', out)
+        self.assertEqual(pathlib.Path(kept).read_bytes(), data)
+
+    def test_an_output_that_takes_nothing(self):
+        trace = Trace()
+        trace.exchange(5)
+        with open('/dev/full', 'wb') as full:
+            made = subprocess.run([sys.executable, TOOL, '--read', self.kept(trace.lines)], stdout=full,
+                                  stderr=subprocess.PIPE, text=True, check=False)
+        self.assertEqual((made.returncode, made.stderr),
+                         (1, 'cairn_explain: output: No space left on device\n'))
 
     def test_captures_of_others_are_refused(self):
         trace = Trace()

@@ -106,6 +106,21 @@ sh -c 'ln -s "$1/victim" "$1/files/cairn.prom.$$" && exec "$2" -o "$1/files/cair
 	"$work" "$source/tools/cairn_metrics" >"$work/out" 2>"$work/err" &&
 	[ "$(<"$work/victim")" = mine ] && [ ! -L "$work/files/cairn.prom" ]
 result $? 'a name that another program could guess is not used'
+# the owner of the directory replaces each file as soon as it has a name
+mkdir "$work/bin"
+cat >"$work/bin/mktemp" <<-END
+	#!/bin/sh
+	new=\$($(command -v mktemp) "\$@") && ln -sf "$work/victim" "\$new" && echo "\$new"
+END
+chmod +x "$work/bin/mktemp"
+chmod 600 "$work/victim"
+PATH=$work/bin:$PATH metrics -o "$work/files/cairn.prom"
+[ $? = 1 ] && [ "$(<"$work/victim")" = mine ] && [ "$(stat -c %a "$work/victim")" = 600 ]
+result $? 'a link in place of the new file is not followed'
+mkdir "$work/other"
+ln -sf "$work/other" "$work/files/link.prom"
+metrics -o "$work/files/link.prom" && [ ! -L "$work/files/link.prom" ] && [ -z "$(ls "$work/other")" ]
+result $? 'a link to a directory is replaced'
 metrics -o "$work/files/cairn.txt"
 [ $? = 2 ]
 result $? 'a name that the collector does not read'
