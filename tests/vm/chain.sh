@@ -78,6 +78,16 @@ ends() {
 	diag "$acked records were reported"
 }
 
+hop third c 7483
+run_ok "-p is behind the address" in_b cairn_chain write -a "$IP_C" -p 7483 -c 5
+run_fail "a file for -o that takes nothing" in_b cairn_chain write -a "$IP_C,7483" -c 5 -o /dev/full
+expect "... is reported once, and the records are durable" "$(output | sed 's/durable.*/durable/')" \
+	"cairn_chain: /dev/full: No space left on device
+5 records durable"
+run_fail "a name that is not known" in_b cairn_chain write -a no_host -c 1
+expect "... is said" "$(output)" "cairn_chain: no_host: No route to host"
+stop "$third"
+
 chain
 run_ok "three hops" in_a cairn_chain write -a "$IP_B,7481" -c 300 -o "$lib_tmp/acked"
 diag "$(output)"
@@ -148,15 +158,23 @@ unchain
 stop "$fourth"
 
 run_fail "a port that is none is refused" cairn_chain serve -m anonymous -p 70000
-expect "... as such" "$(output | grep -c 'listening: Invalid argument')" 1
+expect "... as such" "$(output | grep -c -e '-p 70000: want 1 to 65535')" 1
 
-# the device of two hops goes
+# the device of two hops goes, and that of a target of cairn_log
+start_server c "$lib_tmp/log" "cairn_log serve -m anonymous -s 16M -p 7490"
+log=$started
+start b "$lib_tmp/append" "exec cairn_log append -c -e -a $IP_C,7490 -n 1000000 -l 8"
+append=$started
 chain
 begin 8000
+wait_for 60 grep -q 'next record' "$lib_tmp/append"
 in_c rdma link delete cairn_c
 ends "a device goes: the writer gets an error" 1
 expect_exit "... and its hop ends" 60 "$third" 1
 expect "... and says why" "$(grep -c 'the device: No such device' "$lib_tmp/third.log")" 1
+expect_exit "... and a target of cairn_log ends" 60 "$log" 1
+expect "... and says why" "$(grep -c 'the device: No such device' "$lib_tmp/log")" 1
+stop "$append"
 verify "... the first hop has what was reported" first "$acked"
 unchain
 in_b rdma link delete cairn_w

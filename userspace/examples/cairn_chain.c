@@ -88,8 +88,11 @@ static int link_resolve(struct link *link)
 	struct rdma_addrinfo hints = { .ai_port_space = RDMA_PS_TCP }, *info;
 	int err = -1;
 
-	if (rdma_getaddrinfo(link->address, link->port, &hints, &info))
+	/* it sets no errno for a name that is not known */
+	if (rdma_getaddrinfo(link->address, link->port, &hints, &info)) {
+		errno = EHOSTUNREACH;
 		return -1;
+	}
 	for (int i = 0; i < RESOLVE_TIMES && err; i++)
 		err = rdma_resolve_addr(link->id, NULL, info->ai_dst_addr,
 					RESOLVE_MS);
@@ -184,7 +187,8 @@ static void link_watch(struct link *link)
 	rdma_ack_cm_event(event);
 }
 
-static bool link_parse(struct link *link, const char *name, const char *port)
+/* @letter: of the option. */
+static bool link_parse(struct link *link, int letter, const char *name, const char *port)
 {
 	char *comma;
 
@@ -195,7 +199,8 @@ static bool link_parse(struct link *link, const char *name, const char *port)
 	link->port = comma ? comma + 1 : port;
 	if (comma)
 		*comma = '\0';
-	return true;
+	return !comma || log_command_is_port(link->port) ||
+	       log_command_refuse(letter, name, "a port of 1 to 65535");
 }
 
 /* ---- serve ---- */
@@ -522,6 +527,7 @@ struct writer {
 	uint64_t count, posted, durable;
 	uint32_t length, window;
 	const char *ack_file;
+	int unwritten;		/* errno of that; records go on without it */
 	uint8_t *buffers;	/* one for each record of the window */
 	double *began, *took;	/* microseconds */
 	struct cairndv_persist_group *group;
@@ -540,14 +546,16 @@ static double writer_now(void)
 	return (double)now.tv_sec * 1e6 + (double)now.tv_nsec / 1e3;
 }
 
-static void writer_note(const struct writer *w)
+static void writer_note(struct writer *w)
 {
 	int err = 0;
 
 	if (w->ack_file)
 		err = log_command_note(w->ack_file, w->durable);
-	if (err)
-		chain_fail(w->ack_file, err);
+	if (!err)
+		return;
+	w->unwritten = chain_fail(w->ack_file, err);
+	w->ack_file = NULL;
 }
 
 static int writer_post(struct writer *w)
@@ -691,7 +699,7 @@ static int append(struct writer *w)
 	cairndv_persist_group_destroy(w->group);
 	for (int i = 0; i < w->num; i++)
 		link_close(&w->peers[i]);
-	return err ? chain_fail("a record", err) : 0;
+	return err ? chain_fail("a record", err) : w->unwritten;
 }
 
 /* ---- verify ---- */
@@ -721,7 +729,7 @@ static int usage(void)
 		"usage: cairn_chain serve -m MEMORY [-s SIZE] [-p PORT] [-n ADDRESS[,PORT]]...\n"
 		"                   [-x fail|hold|cut] [-d MS] [-e] [-1]\n"
 		"       cairn_chain write -a ADDRESS[,PORT]... [-c RECORDS] [-l BYTES]\n"
-		"                   [-w WINDOW] [-o ACK-FILE]\n"
+		"                   [-w WINDOW] [-o ACK-FILE] [-p PORT]\n"
 		"       cairn_chain verify -m MEMORY [-s SIZE] [-l BYTES] [-k AT-LEAST]\n"
 		"-n: the next hop, and others that may take its place\n"
 		"-x: what happens to records when the next hop is lost\n");
@@ -749,46 +757,58 @@ static bool options_policy(const char *name, uint32_t *policy)
 	return false;
 }
 
-static bool options_peer(struct link *links, int *num, const char *name,
-			 const char *port)
+static bool options_peer(struct link *links, int *num, int letter, const char *port)
 {
-	return *num < MAX_PEERS && link_parse(&links[(*num)++], name, port);
+	if (*num == MAX_PEERS)
+		return log_command_refuse(letter, optarg, "fewer addresses");
+	return link_parse(&links[(*num)++], letter, optarg, port);
+}
+
+/* -l: bytes of data in a record. */
+static bool options_length(const char *text, uint64_t *length)
+{
+	char want[64];
+
+	if (log_medium_parse_size(text, length) && *length <= LOG_MAX_RECORD)
+		return true;
+	snprintf(want, sizeof(want), "1 to %u bytes", LOG_MAX_RECORD);
+	return log_command_refuse('l', text, want);
 }
 
 static bool options_one(struct options *o, int c)
 {
 	switch (c) {
 	case 'a':
-		return options_peer(o->writer.peers, &o->writer.num, optarg,
-				    o->port);
+		return options_peer(o->writer.peers, &o->writer.num, c, NULL);
 	case 'c':
-		return log_command_number(optarg, &o->count);
+		return log_command_option(c, optarg, 1, UINT64_MAX, &o->count);
 	case 'd':
-		return log_command_number(optarg, &o->deadline);
+		return log_command_option(c, optarg, 0, UINT32_MAX, &o->deadline);
 	case 'e':
 		o->hop.durability = CAIRNDV_DURABILITY_EMULATED;
 		return true;
 	case 'k':
-		return log_command_number(optarg, &o->at_least);
+		return log_command_option(c, optarg, 0, UINT64_MAX, &o->at_least);
 	case 'l':
-		return log_medium_parse_size(optarg, &o->length);
+		return options_length(optarg, &o->length);
 	case 'm':
 		o->memory = optarg;
 		return true;
 	case 'n':
-		return options_peer(o->hop.next, &o->hop.nexts, optarg, PORT);
+		return options_peer(o->hop.next, &o->hop.nexts, c, PORT);
 	case 'o':
 		o->writer.ack_file = optarg;
 		return true;
 	case 'p':
-		o->port = optarg;
-		return true;
+		return log_command_port(optarg, &o->port);
 	case 's':
-		return log_medium_parse_size(optarg, &o->size);
+		return log_medium_parse_size(optarg, &o->size) ||
+		       log_command_refuse(c, optarg, "bytes, or a number with k, M or G");
 	case 'w':
-		return log_command_number(optarg, &o->window);
+		return log_command_option(c, optarg, 1, DEPTH, &o->window);
 	case 'x':
-		return options_policy(optarg, &o->hop.policy);
+		return options_policy(optarg, &o->hop.policy) ||
+		       log_command_refuse(c, optarg, "fail, hold or cut");
 	case '1':
 		o->hop.once = true;
 		return true;
@@ -804,9 +824,10 @@ static bool options_parse(struct options *o, int argc, char **argv)
 	while ((c = getopt(argc, argv, "a:c:d:ek:l:m:n:o:p:s:w:x:1")) != -1)
 		if (!options_one(o, c))
 			return false;
-	if (!o->count || !o->length || o->length > LOG_MAX_RECORD ||
-	    !o->window || o->window > DEPTH || o->deadline > UINT32_MAX)
-		return false;
+	/* -p may be behind -a */
+	for (int i = 0; i < o->writer.num; i++)
+		if (!o->writer.peers[i].port)
+			o->writer.peers[i].port = o->port;
 	o->writer.count = o->count;
 	o->writer.length = (uint32_t)o->length;
 	o->writer.window = (uint32_t)o->window;
@@ -828,7 +849,7 @@ int main(int argc, char **argv)
 	if (argc < 2 || !options_parse(&o, argc - 1, argv + 1))
 		return usage();
 	if (!strcmp(command, "write"))
-		return o.writer.num ? append(&o.writer) != 0 : usage();
+		return o.writer.num ? log_command_end(append(&o.writer)) != 0 : usage();
 	if (!o.memory || (!serves && strcmp(command, "verify") != 0))
 		return usage();
 	err = log_medium_open(&o.hop.medium, o.memory, o.size, serves);
@@ -837,5 +858,5 @@ int main(int argc, char **argv)
 	err = serves ? serve(&o.hop, o.port) :
 		       verify(&o.hop.medium, o.writer.length, o.at_least);
 	log_medium_close(&o.hop.medium);
-	return err != 0;
+	return log_command_end(err) != 0;
 }

@@ -27,6 +27,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,6 +52,7 @@ struct writer {
 	bool full;		/* the log; count is what fitted */
 	const char *ack_file;	/* gets the last seq that is durable */
 	FILE *reports;		/* gets a line for each record that is durable */
+	int unwritten;		/* errno of these two; records go on without them */
 };
 
 static int writer_post(struct writer *w)
@@ -68,14 +70,16 @@ static int writer_post(struct writer *w)
 }
 
 /* Records up to the client's number @to are durable, too. */
-static void writer_report(const struct writer *w, uint64_t before, uint64_t to)
+static void writer_report(struct writer *w, uint64_t before, uint64_t to)
 {
 	for (uint64_t number = w->acked + 1; number <= to; number++)
 		fprintf(w->reports, "%" PRIu64 " %" PRIu64 " %016" PRIx64 "\n",
 			w->log.session.first + number - before - 1, number,
 			w->log.session.client);
-	if (fflush(w->reports))
-		log_command_fail("--reports", errno);
+	if (!fflush(w->reports) && !ferror(w->reports))
+		return;
+	w->unwritten = log_command_fail("--reports", errno ? errno : EIO);
+	w->reports = NULL;
 }
 
 /* @before: acknowledged when the session began */
@@ -88,8 +92,10 @@ static void writer_note(struct writer *w, uint64_t before, uint64_t durable)
 	w->acked = before + durable;
 	if (w->ack_file)
 		err = log_command_note(w->ack_file, w->log.session.first + durable - 1);
-	if (err)
-		log_command_fail(w->ack_file, err);
+	if (!err)
+		return;
+	w->unwritten = log_command_fail(w->ack_file, err);
+	w->ack_file = NULL;
 }
 
 /*
@@ -224,7 +230,7 @@ static int append(struct writer *w)
 	if (!err && w->full)
 		err = log_command_fail("the log is full", ENOSPC);
 	log_writer_free(&w->log);
-	return err;
+	return err ? err : w->unwritten;
 }
 
 /* ---- members ---- */
@@ -414,40 +420,62 @@ static bool options_name(struct writer *writer, const char *name)
 	return false;
 }
 
+static bool options_lease(const char *text, uint64_t *seconds)
+{
+	if (log_command_number(text, seconds) && *seconds >= 1 && *seconds <= 3600)
+		return true;
+	fprintf(stderr, "cairn_log: --lease %s: want 1 to 3600\n", text);
+	return false;
+}
+
+/* -l: bytes of data in a record. */
+static bool options_length(const char *text, uint64_t *length)
+{
+	const size_t most = LOG_MAX_RECORD - sizeof(struct log_record);
+	char want[64];
+
+	if (log_medium_parse_size(text, length) && *length <= most)
+		return true;
+	snprintf(want, sizeof(want), "1 to %zu bytes", most);
+	return log_command_refuse('l', text, want);
+}
+
 static bool options_one(struct options *o, int c)
 {
 	struct log_session *session = &o->writer.log.session;
 
 	switch (c) {
 	case 'b':
-		return options_block(optarg, &session->shift);
+		return options_block(optarg, &session->shift) ||
+		       log_command_refuse(c, optarg, "a power of two, 512 to 64k");
 	case 'F':
 		if (session->force < LOG_FORCE_LOSS)
 			session->force++;
 		return true;
 	case 'k':
-		return log_command_number(optarg, &o->at_least);
+		return log_command_option(c, optarg, 0, UINT64_MAX, &o->at_least);
 	case 'l':
-		return log_medium_parse_size(optarg, &o->length);
+		return options_length(optarg, &o->length);
 	case 'm':
 		o->memory = optarg;
 		return true;
 	case 'n':
-		return log_command_number(optarg, &o->writer.count);
+		return log_command_option(c, optarg, 0, UINT64_MAX, &o->writer.count);
 	case 'o':
 		o->writer.ack_file = optarg;
 		return true;
 	case 'r':
-		return log_command_number(optarg, &o->retries);
+		return log_command_option(c, optarg, 0, UINT_MAX, &o->retries);
 	case 's':
-		return log_medium_parse_size(optarg, &o->size);
+		return log_medium_parse_size(optarg, &o->size) ||
+		       log_command_refuse(c, optarg, "bytes, or a number with k, M or G");
 	case OPTION_COORDINATOR:
 		o->writer.leader.urls = optarg;
 		return true;
 	case OPTION_NAME:
 		return options_name(&o->writer, optarg);
 	case OPTION_LEASE:
-		return log_command_number(optarg, &o->lease);
+		return options_lease(optarg, &o->lease);
 	case OPTION_LIST:
 		o->list = true;
 		return true;
@@ -469,10 +497,7 @@ static bool options_parse(struct options *o, int argc, char **argv)
 				options_long, NULL)) != -1)
 		if (!options_one(o, c))
 			return false;
-	if (o->length < 1 ||
-	    o->length > LOG_MAX_RECORD - sizeof(struct log_record) ||
-	    o->lease < 1 || o->lease > 3600 ||
-	    !log_writer_options_fit(&o->writer.log))
+	if (!log_writer_options_fit(&o->writer.log))
 		return false;
 	o->writer.log.length = (uint32_t)o->length;
 	o->writer.retries = (unsigned int)o->retries;
@@ -499,10 +524,10 @@ int main(int argc, char **argv)
 		return usage();
 	if (!strcmp(command, "append"))
 		return o.writer.log.session.num_peers ?
-		       append(&o.writer) != 0 : usage();
+		       log_command_end(append(&o.writer)) != 0 : usage();
 	if (!strcmp(command, "members"))
 		return o.writer.log.session.num_peers ?
-		       members(&o.writer) != 0 : usage();
+		       log_command_end(members(&o.writer)) != 0 : usage();
 	if (!o.memory || (!writes && strcmp(command, "verify") != 0))
 		return usage();
 	err = log_medium_open(&medium, o.memory, o.size, writes);
@@ -522,5 +547,5 @@ int main(int argc, char **argv)
 	if (o.list && !strcmp(command, "verify"))
 		verify_list(&medium);
 	log_medium_close(&medium);
-	return err != 0;
+	return log_command_end(err) != 0;
 }

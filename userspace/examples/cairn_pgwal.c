@@ -73,7 +73,8 @@ static bool options_one(struct pgwal_receiver *receiver, int c)
 		receiver->metrics.file = optarg;
 		return true;
 	case 'S':
-		return options_slot(receiver, optarg);
+		return options_slot(receiver, optarg) ||
+		       log_command_refuse(c, optarg, "1 to 63 of a-z, 0-9 and _");
 	default:
 		return log_writer_option(&receiver->log, c, optarg);
 	}
@@ -127,7 +128,7 @@ static int archive(struct log_writer *log, const char *directory)
 	if (!err)
 		err = pgwal_archive(log, directory);
 	log_writer_free(log);
-	return err != 0;
+	return log_command_end(err) != 0;
 }
 
 int main(int argc, char **argv)

@@ -145,9 +145,11 @@ static int log_link_begin(struct log_link *link)
 	if (!link->events ||
 	    fcntl(link->events->fd, F_SETFL,
 		  fcntl(link->events->fd, F_GETFL) | O_NONBLOCK) ||
-	    rdma_create_id(link->events, &link->id, NULL, RDMA_PS_TCP) ||
-	    rdma_getaddrinfo(link->address, link->port, &hints, &info))
+	    rdma_create_id(link->events, &link->id, NULL, RDMA_PS_TCP))
 		return log_link_errno();
+	/* it sets no errno for a name that is not known */
+	if (rdma_getaddrinfo(link->address, link->port, &hints, &info))
+		return EHOSTUNREACH;
 	if (rdma_resolve_addr(link->id, NULL, info->ai_dst_addr, RESOLVE_MS))
 		err = log_link_errno();
 	rdma_freeaddrinfo(info);

@@ -257,7 +257,8 @@ static int log_server_event(struct log_server *server, bool *done)
 	case RDMA_CM_EVENT_ESTABLISHED:
 		return 0;
 	case RDMA_CM_EVENT_DEVICE_REMOVAL:
-		return ENODEV;
+		errno = ENODEV;
+		return log_server_fail("the device");
 	default:
 		if (id != server->id)
 			return 0;

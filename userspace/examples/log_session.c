@@ -343,8 +343,9 @@ static int log_session_gather(struct log_session *session,
 
 	*forced = false;
 	if (change && peer)
-		return log_session_fail(session, EIO,
-			"a change needs all targets that are given; %s: %s",
+		return log_session_fail(session, EIO, config->now ?
+			"a change needs all targets that are given; %s: %s" :
+			"no target has a log, and a new one needs all that are given; %s: %s",
 			peer->name, log_peer_reason(peer));
 	if (!config->now)	/* a new log */
 		return 0;

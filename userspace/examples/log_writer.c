@@ -12,19 +12,22 @@
 
 #define COPY_BYTES	(256u << 10)	/* at a time, to a target that is behind */
 
-bool log_writer_target(struct log_writer *writer, const char *name)
+/* One more target: ADDRESS or ADDRESS,PORT. */
+static bool log_writer_target(struct log_writer *writer, const char *name)
 {
 	int i = writer->session.num_peers;
 	char *address, *port;
 
 	if (i == LOG_MAX_TARGETS)
-		return false;
+		return log_command_refuse('a', name, "fewer targets");
 	address = strdup(name);
 	if (!address)
 		return false;
 	port = strchr(address, ',');
 	if (port)
 		*port++ = '\0';
+	if (port && !log_command_is_port(port))
+		return log_command_refuse('a', name, "a port of 1 to 65535");
 	writer->session.peers[i].name = name;
 	writer->links[i].address = address;
 	writer->links[i].port = port;
@@ -32,11 +35,12 @@ bool log_writer_target(struct log_writer *writer, const char *name)
 	return true;
 }
 
-static bool log_writer_number(const char *text, uint32_t *value)
+static bool log_writer_number(int option, const char *text, uint32_t least, uint32_t most,
+			      uint32_t *value)
 {
 	uint64_t number;
 
-	if (!log_command_number(text, &number) || number > UINT32_MAX)
+	if (!log_command_option(option, text, least, most, &number))
 		return false;
 	*value = (uint32_t)number;
 	return true;
@@ -53,7 +57,7 @@ bool log_writer_option(struct log_writer *writer, int option, const char *argume
 		session->flags |= LOG_ASK_CREATE;
 		return true;
 	case 'd':
-		return log_writer_number(argument, &session->deadline);
+		return log_writer_number(option, argument, 0, UINT32_MAX, &session->deadline);
 	case 'e':
 		session->emulated = true;
 		return true;
@@ -61,10 +65,9 @@ bool log_writer_option(struct log_writer *writer, int option, const char *argume
 		session->flags |= LOG_ASK_FILL;
 		return true;
 	case 'p':
-		writer->port = argument;
-		return true;
+		return log_command_port(argument, &writer->port);
 	case 'q':
-		return log_writer_number(argument, &session->quorum) && session->quorum;
+		return log_writer_number(option, argument, 1, LOG_MAX_TARGETS, &session->quorum);
 	case 't':
 		session->flags |= LOG_ASK_TAKEOVER;
 		return true;
@@ -75,7 +78,13 @@ bool log_writer_option(struct log_writer *writer, int option, const char *argume
 
 bool log_writer_options_fit(const struct log_writer *writer)
 {
-	return writer->session.quorum <= (uint32_t)writer->session.num_peers;
+	const struct log_session *session = &writer->session;
+
+	if (session->quorum <= (uint32_t)session->num_peers)
+		return true;
+	fprintf(stderr, "%s: -q %" PRIu32 ": there are %d targets\n",
+		program_invocation_short_name, session->quorum, session->num_peers);
+	return false;
 }
 
 int log_writer_init(struct log_writer *writer)

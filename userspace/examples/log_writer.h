@@ -29,15 +29,12 @@ struct log_writer {
 /* The options that log_writer_option() takes, for getopt(). */
 #define LOG_WRITER_OPTIONS	"a:cd:efp:q:t"
 
-/* Return: whether @option is one of them, and its argument is understood. */
-bool log_writer_option(struct log_writer *writer, int option, const char *argument);
-/* Return: whether all of them fit each other. */
-bool log_writer_options_fit(const struct log_writer *writer);
-/*
- * One more target. @name: ADDRESS or ADDRESS,PORT; it must stay.
- * Return: false when there are too many, or no memory.
+/* Return: whether @option is one of them, and its argument is understood; if not that is said.
+ * The argument must stay.
  */
-bool log_writer_target(struct log_writer *writer, const char *name);
+bool log_writer_option(struct log_writer *writer, int option, const char *argument);
+/* Return: whether all of them fit each other; if not that is said. */
+bool log_writer_options_fit(const struct log_writer *writer);
 
 /* Return: 0 or an errno; log_writer_free() is needed in any case. */
 int log_writer_init(struct log_writer *writer);

@@ -132,7 +132,7 @@ static int engine_start(struct thread_data *td, struct engine *self)
 {
 	struct engine_options *opts = td->eo;
 	int gid_index = opts->gid_index;
-	char port[16];
+	unsigned int port = opts->port + td->thread_number - 1;
 	int err;
 
 	self->context = persist_meet_device(opts->device);
@@ -149,8 +149,9 @@ static int engine_start(struct thread_data *td, struct engine *self)
 	/* the target divides its memory into messages of this size */
 	self->me.size = (uint32_t)td_max_bs(td);
 	self->me.depth = td->o.iodepth;
-	snprintf(port, sizeof(port), "%u", opts->port + td->thread_number - 1);
-	self->sock = persist_meet_connect(opts->host, port);
+	if (port > UINT16_MAX)
+		return engine_fail(td, EINVAL, "port");
+	self->sock = persist_meet_connect(opts->host, (uint16_t)port);
 	err = self->sock < 0 ? errno :
 			       persist_meet_exchange(self->sock, &self->me, &self->peer);
 	if (err)

@@ -11,6 +11,7 @@
 #include <netdb.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -141,20 +142,34 @@ static inline int persist_meet_barrier(int sock)
 	return err ? err : persist_meet_transfer(sock, &byte, 1, false);
 }
 
-/* Return: a socket, or -1 with errno */
-static inline int persist_meet_connect(const char *address, const char *port)
+static inline int persist_meet_try(const struct addrinfo *info)
 {
-	struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *info;
-	int fd;
+	int fd = socket(info->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0), err;
 
+	if (fd < 0 || !connect(fd, info->ai_addr, info->ai_addrlen))
+		return fd;
+	err = errno;
+	close(fd);
+	errno = err;
+	return -1;
+}
+
+/*
+ * A name may have several addresses, and the target listens at those of IPv4.
+ * Return: a socket, or -1 with errno
+ */
+static inline int persist_meet_connect(const char *address, uint16_t port)
+{
+	struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *info, *next;
+	char service[8];
+	int fd = -1;
+
+	snprintf(service, sizeof(service), "%u", port);
 	errno = EHOSTUNREACH;
-	if (getaddrinfo(address, port, &hints, &info))
+	if (getaddrinfo(address, service, &hints, &info))
 		return -1;
-	fd = socket(info->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (fd >= 0 && connect(fd, info->ai_addr, info->ai_addrlen)) {
-		close(fd);
-		fd = -1;
-	}
+	for (next = info; next && fd < 0; next = next->ai_next)
+		fd = persist_meet_try(next);
 	freeaddrinfo(info);
 	return fd;
 }

@@ -56,7 +56,7 @@ static int fault_list(struct ibv_context *ctx)
 	for (i = 0; i < num; i++)
 		printf("%s hits=%" PRIu64 " seen=%" PRIu64 "\n", faults[i].rule,
 		       faults[i].hits, faults[i].seen);
-	return 0;
+	return show("output", fflush(stdout) || ferror(stdout) ? EIO : 0);
 }
 
 int main(int argc, char **argv)

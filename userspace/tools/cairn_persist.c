@@ -28,6 +28,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -43,15 +44,20 @@ static const char * const mode_names[PERSIST_MODES] = {
 	"persist", "early", "write", "write+read", "write+send",
 };
 
+static const char * const domain_names[] = { "nic", "host", "emulated", "none" };
+
+#define DOMAINS		(sizeof(domain_names) / sizeof(domain_names[0]))
+
 static struct options {
-	const char *device, *memory, *domain, *address, *port;
+	const char *device, *memory, *domain, *address;
 	int mode, gid_index;
+	uint16_t port;
 	uint32_t size;
 	uint64_t messages;
 	uint32_t depth;
 	bool json;
 } opts = {
-	.port = "18516", .memory = "anonymous", .gid_index = -1,
+	.port = 18516, .memory = "anonymous", .gid_index = -1,
 	.size = 4096, .messages = 5000, .depth = 32,
 };
 
@@ -159,11 +165,11 @@ static int persist_bad_card(void)
 	return persist_fail("the other end");
 }
 
-static int persist_listen(const char *port)
+static int persist_listen(uint16_t port)
 {
 	struct sockaddr_in addr = {
 		.sin_family = AF_INET,
-		.sin_port = htons((uint16_t)atoi(port)),
+		.sin_port = htons(port),
 	};
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), one = 1;
 
@@ -185,7 +191,7 @@ static int persist_target_memory(struct end *self)
 	int fd = -1;
 
 	if (!anonymous) {
-		fd = open(opts.memory, O_RDWR);
+		fd = open(opts.memory, O_RDWR | O_CLOEXEC);
 		if (fd < 0)
 			return persist_fail(opts.memory);
 	}
@@ -290,7 +296,7 @@ static int persist_target(struct end *self)
 	if (err)
 		return err;
 	printf("listening\n");
-	self->sock = accept(fd, NULL, NULL);
+	self->sock = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
 	close(fd);
 	if (self->sock < 0)
 		return persist_fail("accept");
@@ -570,62 +576,126 @@ static int persist_usage(void)
 	return 2;
 }
 
-static int persist_find_mode(const char *name)
+/* The number of @name among @num names, or -1. */
+static int persist_find(const char *name, const char * const *names, unsigned int num)
 {
-	for (int i = 0; i < PERSIST_MODES; i++)
-		if (!strcmp(name, mode_names[i]))
-			return i;
+	for (unsigned int i = 0; i < num; i++)
+		if (!strcmp(name, names[i]))
+			return (int)i;
 	return -1;
+}
+
+/* Prints what is wrong with the argument of @letter. */
+static bool persist_refuse(int letter, const char *want)
+{
+	fprintf(stderr, "cairn_persist: -%c %s: %s\n", letter, optarg, want);
+	return false;
+}
+
+/* Options with a number, and what it may be. */
+static const struct persist_range {
+	char letter;
+	uint64_t least, most;
+} persist_ranges[] = {
+	{ 'n', 1, UINT32_MAX },
+	{ 'p', 1, UINT16_MAX },
+	{ 's', 8, MAPPED },
+	{ 't', 1, MAX_DEPTH },
+	{ 'x', 0, UINT8_MAX },
+	{ 0 }
+};
+
+static bool persist_number(int letter, uint64_t *value)
+{
+	const struct persist_range *range = persist_ranges;
+	char want[64], *end;
+
+	while (range->letter && range->letter != letter)
+		range++;
+	if (!range->letter)
+		return false;
+	errno = 0;
+	*value = strtoull(optarg, &end, 0);
+	if (*optarg >= '0' && *optarg <= '9' && !*end && !errno && *value >= range->least &&
+	    *value <= range->most)
+		return true;
+	snprintf(want, sizeof(want), "want %" PRIu64 " to %" PRIu64, range->least, range->most);
+	return persist_refuse(letter, want);
+}
+
+static bool persist_number_option(int letter)
+{
+	uint64_t value;
+
+	if (!persist_number(letter, &value))
+		return false;
+	switch (letter) {
+	case 'n':
+		opts.messages = value;
+		break;
+	case 'p':
+		opts.port = (uint16_t)value;
+		break;
+	case 's':
+		opts.size = (uint32_t)value;
+		break;
+	case 't':
+		opts.depth = (uint32_t)value;
+		break;
+	case 'x':
+		opts.gid_index = (int)value;
+		break;
+	}
+	return true;
+}
+
+/* Written-back cache lines do not make other files durable. */
+static bool persist_is_memory(const char *name)
+{
+	struct stat st;
+
+	return !strcmp(name, "anonymous") || stat(name, &st) || S_ISCHR(st.st_mode);
+}
+
+static bool persist_option(int letter)
+{
+	switch (letter) {
+	case 'd':
+		opts.device = optarg;
+		return true;
+	case 'j':
+		opts.json = true;
+		return true;
+	case 'k':
+		opts.domain = optarg;
+		return persist_find(optarg, domain_names, DOMAINS) >= 0 ||
+		       persist_refuse(letter, "want nic, host, emulated or none");
+	case 'm':
+		opts.mode = persist_find(optarg, mode_names, PERSIST_MODES);
+		return opts.mode >= 0 ||
+		       persist_refuse(letter, "want persist, early, write, write+read or write+send");
+	case 'M':
+		opts.memory = optarg;
+		return persist_is_memory(optarg) ||
+		       persist_refuse(letter, "want a devdax device or anonymous");
+	default:
+		return persist_number_option(letter);
+	}
 }
 
 static bool persist_parse(int argc, char **argv)
 {
 	int letter;
 
-	while ((letter = getopt(argc, argv, "d:jk:m:M:n:p:s:t:x:")) != -1) {
-		switch (letter) {
-		case 'd':
-			opts.device = optarg;
-			break;
-		case 'j':
-			opts.json = true;
-			break;
-		case 'k':
-			opts.domain = optarg;
-			break;
-		case 'm':
-			opts.mode = persist_find_mode(optarg);
-			break;
-		case 'M':
-			opts.memory = optarg;
-			break;
-		case 'n':
-			opts.messages = strtoull(optarg, NULL, 0);
-			break;
-		case 'p':
-			opts.port = optarg;
-			break;
-		case 's':
-			opts.size = (uint32_t)strtoul(optarg, NULL, 0);
-			break;
-		case 't':
-			opts.depth = (uint32_t)strtoul(optarg, NULL, 0);
-			break;
-		case 'x':
-			opts.gid_index = atoi(optarg);
-			break;
-		default:
+	while ((letter = getopt(argc, argv, "d:jk:m:M:n:p:s:t:x:")) != -1)
+		if (!persist_option(letter))
 			return false;
-		}
-	}
 	if (optind < argc)
 		opts.address = argv[optind++];
 	if (!opts.domain)
 		opts.domain = strcmp(opts.memory, "anonymous") ? "nic" :
 							 "emulated";
-	return optind == argc && opts.device && opts.mode >= 0 &&
-	       opts.size >= 8 && opts.size <= MAPPED && opts.messages &&
-	       opts.depth && opts.depth <= MAX_DEPTH;
+	return optind == argc && opts.device;
 }
 
 int main(int argc, char **argv)
@@ -643,5 +713,9 @@ int main(int argc, char **argv)
 		err = opts.address ? persist_initiator(&self) :
 				     persist_target(&self);
 	persist_close(&self);
+	if (!err && (fflush(stdout) || ferror(stdout))) {
+		errno = EIO;
+		err = persist_fail("output");
+	}
 	return err != 0;
 }

@@ -5,6 +5,7 @@
  *   cairn_set DEVICE [SETTING=VALUE]...
  */
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,130 +34,197 @@ static const char * const persistent_names[] = {
 #define CAPTURE_NAMES	(sizeof(capture_names) / sizeof(capture_names[0]))
 #define PERSISTENT_NAMES	(sizeof(persistent_names) / sizeof(persistent_names[0]))
 
-static int set_idle_time(struct ibv_context *ctx, const char *value)
+/* A setting that the command line has, and its value. */
+struct wish {
+	const struct setting *setting;
+	const char *value;
+	uint32_t number;	/* the value, if it is one or an enumerator */
+};
+
+struct setting {
+	const char *name;
+	const char *want;	/* what the value may be */
+	bool (*read)(struct wish *wish);	/* NULL: whatever set() takes */
+	int (*set)(struct ibv_context *ctx, const struct wish *wish);
+};
+
+static bool read_idle_time(struct wish *wish)
 {
 	unsigned long us;
 	char *end;
 
-	if (!strcmp(value, "default"))
-		return cairndv_set_idle_time(ctx, CAIRNDV_IDLE_DEFAULT);
-	if (*value < '0' || *value > '9')
-		return EINVAL;
-	us = strtoul(value, &end, 10);
-	if (*end || us > CAIRNDV_IDLE_MAX)
-		return EINVAL;
-	return cairndv_set_idle_time(ctx, (uint32_t)us);
-}
-
-/* The number of a name; -1: it is none of these. */
-static int number_of(const char *value, const char * const *names, unsigned int n)
-{
-	unsigned int i;
-
-	for (i = 0; i < n; i++) {
-		if (!strcmp(value, names[i]))
-			return (int)i;
+	if (!strcmp(wish->value, "default")) {
+		wish->number = CAIRNDV_IDLE_DEFAULT;
+		return true;
 	}
-	return -1;
+	us = strtoul(wish->value, &end, 10);
+	wish->number = (uint32_t)us;
+	return *wish->value >= '0' && *wish->value <= '9' && !*end && us <= CAIRNDV_IDLE_MAX;
 }
 
-static int set_loopback(struct ibv_context *ctx, const char *value)
+static int set_idle_time(struct ibv_context *ctx, const struct wish *wish)
 {
-	int mode = number_of(value, loopback_names, LOOPBACK_NAMES);
-
-	return mode < 0 ? EINVAL : cairndv_set_loopback(ctx, (enum cairndv_loopback)mode);
+	return cairndv_set_idle_time(ctx, wish->number);
 }
 
-static int set_fabric(struct ibv_context *ctx, const char *value)
+/* The number is that of the name. */
+static bool read_name(struct wish *wish, const char * const *names, unsigned int n)
 {
-	return cairndv_set_fabric(ctx, value);
+	for (wish->number = 0; wish->number < n; wish->number++)
+		if (!strcmp(wish->value, names[wish->number]))
+			return true;
+	return false;
 }
 
-static int set_capture(struct ibv_context *ctx, const char *value)
+static bool read_loopback(struct wish *wish)
 {
-	int mode = number_of(value, capture_names, CAPTURE_NAMES);
-
-	return mode < 0 ? EINVAL : cairndv_set_capture(ctx, (enum cairndv_capture)mode);
+	return read_name(wish, loopback_names, LOOPBACK_NAMES);
 }
 
-static int set_persistent(struct ibv_context *ctx, const char *value)
+static int set_loopback(struct ibv_context *ctx, const struct wish *wish)
 {
-	int mode = number_of(value, persistent_names, PERSISTENT_NAMES);
-
-	return mode < 0 ? EINVAL :
-			  cairndv_set_persistent(ctx, (enum cairndv_persistent)mode);
+	return cairndv_set_loopback(ctx, (enum cairndv_loopback)wish->number);
 }
 
-static int set_cc(struct ibv_context *ctx, const char *value)
+static int set_fabric(struct ibv_context *ctx, const struct wish *wish)
+{
+	return cairndv_set_fabric(ctx, wish->value);
+}
+
+static bool read_capture(struct wish *wish)
+{
+	return read_name(wish, capture_names, CAPTURE_NAMES);
+}
+
+static int set_capture(struct ibv_context *ctx, const struct wish *wish)
+{
+	return cairndv_set_capture(ctx, (enum cairndv_capture)wish->number);
+}
+
+static bool read_persistent(struct wish *wish)
+{
+	return read_name(wish, persistent_names, PERSISTENT_NAMES);
+}
+
+static int set_persistent(struct ibv_context *ctx, const struct wish *wish)
+{
+	return cairndv_set_persistent(ctx, (enum cairndv_persistent)wish->number);
+}
+
+static bool read_cc(struct wish *wish)
+{
+	static const char * const names[] = { "off", "on" };
+
+	return read_name(wish, names, 2);
+}
+
+static int set_cc(struct ibv_context *ctx, const struct wish *wish)
 {
 	struct cairndv_cc_attr attr = {};
 	int err;
 
-	if (strcmp(value, "on") && strcmp(value, "off"))
-		return EINVAL;
 	err = cairndv_query_cc(ctx, &attr, sizeof(attr));
 	if (err)
 		return err;
-	attr.enabled = !strcmp(value, "on");
+	attr.enabled = wish->number;
 	return cairndv_modify_cc(ctx, &attr, sizeof(attr));
 }
 
-static const struct setting {
-	const char *name;
-	int (*set)(struct ibv_context *ctx, const char *value);
-} settings[] = {
-	{ "idle-time", set_idle_time },
-	{ "loopback", set_loopback },
-	{ "fabric", set_fabric },
-	{ "capture", set_capture },
-	{ "persistent", set_persistent },
-	{ "congestion-control", set_cc },
-	{ "profile", set_profile },
+static int set_wished_profile(struct ibv_context *ctx, const struct wish *wish)
+{
+	return set_profile(ctx, wish->value);
+}
+
+static const struct setting settings[] = {
+	{ "idle-time", "0 to 1000000 microseconds, or default", read_idle_time, set_idle_time },
+	{ "loopback", "self, off or host", read_loopback, set_loopback },
+	{ "fabric", "a name of at most 15 letters, digits, dots, underscores and hyphens, or nothing",
+	  NULL, set_fabric },
+	{ "capture", "yield or keep", read_capture, set_capture },
+	{ "persistent", "declared or auto", read_persistent, set_persistent },
+	{ "congestion-control", "on or off", read_cc, set_cc },
+	{ "profile", "a profile of cairn_profile(7), a file, or none", NULL, set_wished_profile },
 };
 
 #define SETTINGS	(sizeof(settings) / sizeof(settings[0]))
 
-/* "NAME=VALUE", or "NAME" and "VALUE". *@words: how many of @args were used. */
-static int set_one(struct ibv_context *ctx, char **args, unsigned int *words)
+static void refuse_value(const struct wish *wish)
 {
-	const char *value = args[1];
-	size_t length;
-	unsigned int i;
-
-	*words = 1;
-	for (i = 0; i < SETTINGS; i++) {
-		length = strlen(settings[i].name);
-		if (strncmp(args[0], settings[i].name, length))
-			continue;
-		if (args[0][length] == '=')
-			return settings[i].set(ctx, args[0] + length + 1);
-		/* the next setting is no value */
-		if (args[0][length] || !value || strchr(value, '='))
-			return EINVAL;
-		*words = 2;
-		return settings[i].set(ctx, value);
-	}
-	return EINVAL;
+	fprintf(stderr, "cairn_set: %s%s%s: want %s\n", wish->setting->name,
+		wish->value ? "=" : "", wish->value ? wish->value : "", wish->setting->want);
 }
 
-static int set_all(struct ibv_context *ctx, char **args)
+static void refuse_name(const char *arg)
 {
-	unsigned int words;
-	int err, failed = 0;
+	fprintf(stderr, "cairn_set: %s: there is no such setting, but", arg);
+	for (unsigned int i = 0; i < SETTINGS; i++)
+		fprintf(stderr, "%s %s", i ? "," : "", settings[i].name);
+	fprintf(stderr, ": see cairn_set(1)\n");
+}
+
+/* "NAME=VALUE", or "NAME" and "VALUE". *@words: how many of @args were used. Return: whether
+ * there is such a wish.
+ */
+static bool read_wish(struct wish *wish, char **args, unsigned int *words)
+{
+	const size_t length = strcspn(args[0], "=");
+	const struct setting *setting = settings;
+
+	*words = 1;
+	while (setting < settings + SETTINGS &&
+	       (strlen(setting->name) != length || strncmp(args[0], setting->name, length)))
+		setting++;
+	if (setting == settings + SETTINGS) {
+		refuse_name(args[0]);
+		return false;
+	}
+	*wish = (struct wish){ .setting = setting };
+	if (args[0][length]) {
+		wish->value = args[0] + length + 1;
+	} else if (args[1] && !strchr(args[1], '=')) {	/* the next setting is no value */
+		wish->value = args[1];
+		*words = 2;
+	}
+	if (wish->value && (!setting->read || setting->read(wish)))
+		return true;
+	refuse_value(wish);
+	return false;
+}
+
+/* Return: how many of @wishes there are. Wrong arguments are left out. */
+static unsigned int read_wishes(struct wish *wishes, char **args, bool *failed)
+{
+	unsigned int words, num = 0;
 
 	for (; *args; args += words) {
-		err = set_one(ctx, args, &words);
+		if (read_wish(&wishes[num], args, &words))
+			num++;
+		else
+			*failed = true;
+	}
+	return num;
+}
+
+static bool set_all(struct ibv_context *ctx, const struct wish *wishes, unsigned int num)
+{
+	bool failed = false;
+	int err;
+
+	for (; num--; wishes++) {
+		err = wishes->setting->set(ctx, wishes);
 		if (!err)
 			continue;
-		fprintf(stderr, "cairn_set: %s%s%s: %s\n", args[0],
-			words == 2 ? " " : "", words == 2 ? args[1] : "",
-			strerror(err));
-		failed = 1;
+		if (err == EINVAL)
+			refuse_value(wishes);
+		else
+			fprintf(stderr, "cairn_set: %s=%s: %s\n", wishes->setting->name,
+				wishes->value, strerror(err));
+		failed = true;
 	}
 	return failed;
 }
 
-static int show(struct ibv_context *ctx)
+static bool show(struct ibv_context *ctx)
 {
 	struct cairndv_device_attr dev = {};
 	struct cairndv_cc_attr cc = {};
@@ -167,7 +235,7 @@ static int show(struct ibv_context *ctx)
 		err = cairndv_query_cc(ctx, &cc, sizeof(cc));
 	if (err) {
 		fprintf(stderr, "cairn_set: %s\n", strerror(err));
-		return 1;
+		return true;
 	}
 	printf("idle-time=%u\nloopback=%s\nfabric=%.16s\ncapture=%s\npersistent=%s\ncongestion-control=%s\nprofile=",
 	       dev.idle_us,
@@ -178,7 +246,10 @@ static int show(struct ibv_context *ctx)
 	       cc.enabled ? "on" : "off");
 	set_profile_show(ctx, stdout);
 	putchar('\n');
-	return 0;
+	if (!fflush(stdout) && !ferror(stdout))
+		return false;
+	fprintf(stderr, "cairn_set: output: %s\n", strerror(EIO));
+	return true;
 }
 
 static struct ibv_context *open_device(const char *name)
@@ -210,20 +281,27 @@ out:
 int main(int argc, char **argv)
 {
 	struct ibv_context *ctx;
-	int failed;
+	struct wish *wishes;
+	unsigned int num;
+	bool failed = false;
 
 	if (argc < 2 || argv[1][0] == '-') {
 		fprintf(stderr,
 			"usage: cairn_set DEVICE [idle-time=MICROSECONDS|default] [loopback=self|off|host] [fabric=NAME] [capture=yield|keep] [persistent=declared|auto] [congestion-control=on|off] [profile=NAME|FILE|none]\n");
 		return 2;
 	}
+	wishes = calloc((size_t)argc, sizeof(*wishes));
+	if (!wishes)
+		return 1;
+	num = read_wishes(wishes, argv + 2, &failed);
 	/* whatever limits the device has for others */
 	setenv("CAIRN_PROFILE", "", 1);
 	ctx = open_device(argv[1]);
-	if (!ctx)
-		return 1;
-	failed = set_all(ctx, argv + 2);
-	failed |= show(ctx);
-	ibv_close_device(ctx);
-	return failed;
+	if (ctx) {
+		failed |= set_all(ctx, wishes, num);
+		failed |= show(ctx);
+		ibv_close_device(ctx);
+	}
+	free(wishes);
+	return failed || !ctx;
 }

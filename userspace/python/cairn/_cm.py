@@ -167,9 +167,10 @@ class Link:
         hints = _abi.AddrInfo(ai_port_space=_abi.CONSTANTS['RDMA_PS_TCP'])
         found = ctypes.POINTER(_abi.AddrInfo)()
         self.id = create_id(self._events)
-        _abi.check_errno(_abi.rdma_getaddrinfo(address.encode(), port.encode(),
-                                               ctypes.byref(hints), ctypes.byref(found)),
-                         self.target)
+        # it sets no errno for a name that is not known
+        if _abi.rdma_getaddrinfo(address.encode(), port.encode(), ctypes.byref(hints),
+                                 ctypes.byref(found)):
+            raise _abi.failure(errno.EHOSTUNREACH, self.target)
         try:
             event = None
             while event is None:
