@@ -186,18 +186,18 @@ size_t log_record_size(uint32_t length)
 	return (sizeof(struct log_record) + length + 7) & ~(size_t)7;
 }
 
-static uint64_t log_record_crc(const struct log_record *record)
+static uint64_t log_record_crc(const struct log_record *record, uint32_t length)
 {
 	uint64_t crc = log_crc_add(UINT64_MAX, record,
 				   offsetof(struct log_record, crc));
 
-	return ~log_crc_add(crc, record + 1, record->length);
+	return ~log_crc_add(crc, record + 1, length);
 }
 
 static void log_tail_move(struct log_tail *tail,
-			  const struct log_record *record)
+			  const struct log_record *record, uint32_t length)
 {
-	tail->offset += log_record_size(record->length);
+	tail->offset += log_record_size(length);
 	tail->offset += tail->align - 1;
 	tail->offset -= tail->offset % tail->align;
 	tail->previous = record->crc;
@@ -218,30 +218,34 @@ void log_record_make(struct log_record *record, struct log_tail *tail,
 	record->client = client;
 	record->number = number;
 	memcpy(record + 1, data, length);
-	record->crc = log_record_crc(record);
-	log_tail_move(tail, record);
+	record->crc = log_record_crc(record, length);
+	log_tail_move(tail, record, length);
 }
 
-/* The bytes may have any contents. */
+/* The bytes may have any contents, and a peer may change them meanwhile: the length that is
+ * checked is the one that is used.
+ */
 const struct log_record *log_record_next(const void *bytes, uint64_t base,
 					 uint64_t length, struct log_tail *tail)
 {
 	uint64_t at = tail->offset - base;
 	const struct log_record *record;
+	uint32_t size;
 
 	if (tail->offset < base || tail->offset % 8 || at > length ||
 	    length - at < sizeof(*record))
 		return NULL;
 	record = (const void *)((const uint8_t *)bytes + at);
+	size = __atomic_load_n(&record->length, __ATOMIC_RELAXED);
 	if (record->magic != LOG_RECORD ||
-	    record->length > LOG_MAX_RECORD - sizeof(*record) ||
-	    log_record_size(record->length) > length - at)
+	    size > LOG_MAX_RECORD - sizeof(*record) ||
+	    log_record_size(size) > length - at)
 		return NULL;
 	if (record->seq != tail->seq || record->epoch < tail->epoch ||
 	    record->previous != tail->previous ||
-	    record->crc != log_record_crc(record))
+	    record->crc != log_record_crc(record, size))
 		return NULL;
-	log_tail_move(tail, record);
+	log_tail_move(tail, record, size);
 	return record;
 }
 

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,7 +77,7 @@ static int log_medium_map(struct log_medium *medium, int prot, int flags,
 /* The file, its length and its name: without the name it is lost, too. */
 static int log_medium_keep(const struct log_medium *medium, const char *name)
 {
-	char path[PATH_MAX];
+	char *path;
 	int err, fd;
 
 	err = posix_fallocate(medium->fd, 0, (off_t)medium->size);
@@ -86,13 +85,14 @@ static int log_medium_keep(const struct log_medium *medium, const char *name)
 		return err;
 	if (fsync(medium->fd))
 		return errno;
-	if (snprintf(path, sizeof(path), "%s", name) >= (int)sizeof(path))
-		return ENAMETOOLONG;
-	fd = open(dirname(path), O_RDONLY | O_DIRECTORY);
-	if (fd < 0)
+	path = realpath(name, NULL);	/* the directory of a link is another one */
+	if (!path)
 		return errno;
-	err = fsync(fd) ? errno : 0;
-	close(fd);
+	fd = open(dirname(path), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	err = fd < 0 || fsync(fd) ? errno : 0;
+	if (fd >= 0)
+		close(fd);
+	free(path);
 	return err;
 }
 
@@ -127,7 +127,7 @@ static uint64_t log_medium_device_size(dev_t dev)
 
 	snprintf(path, sizeof(path), "/sys/dev/char/%u:%u/size", major(dev),
 		 minor(dev));
-	f = fopen(path, "r");
+	f = fopen(path, "re");
 	if (f && fscanf(f, "%llu", &size) != 1)
 		size = 0;
 	if (f)
@@ -209,7 +209,7 @@ int log_medium_open(struct log_medium *medium, const char *name, uint64_t size,
 		return log_medium_map(medium, PROT_READ | PROT_WRITE,
 				      MAP_PRIVATE | MAP_ANONYMOUS, -1);
 	}
-	medium->fd = open(name, write ? O_RDWR | O_CREAT : O_RDONLY, 0600);
+	medium->fd = open(name, (write ? O_RDWR | O_CREAT : O_RDONLY) | O_CLOEXEC, 0600);
 	if (medium->fd < 0)
 		return errno;
 	err = log_medium_load(medium, name, write);

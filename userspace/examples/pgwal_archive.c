@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -102,7 +101,7 @@ static int pgwal_archive_visit(void *ctx, const struct log_record *record)
 int pgwal_archive_session(struct log_session *session, const char *directory)
 {
 	struct pgwal_archiver archiver = {
-		.directory = open(directory, O_RDONLY | O_DIRECTORY),
+		.directory = pgwal_file_directory(directory),
 	};
 	int err;
 

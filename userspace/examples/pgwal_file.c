@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #include <errno.h>
 #include <fcntl.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "log_command.h"
@@ -32,23 +32,28 @@ static int pgwal_file_fill(int fd, const void *bytes, size_t length)
 
 int pgwal_file_write(const char *path, const void *bytes, size_t length)
 {
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600), err;
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600), err;
 
 	err = fd < 0 ? errno : pgwal_file_fill(fd, bytes, length);
 	return err ? log_command_fail(path, err) : 0;
 }
 
-/* Reads up to @length bytes. Return: how many, or SIZE_MAX */
-static size_t pgwal_file_read(int fd, char *bytes, size_t length)
+/* Reads up to @length bytes, *@done of them. Return: 0 or an errno */
+static int pgwal_file_read(int fd, char *bytes, size_t length, size_t *done)
 {
-	size_t done = 0;
-	ssize_t n = 1;
+	ssize_t n;
 
-	while (n > 0 && done < length) {
-		n = read(fd, bytes + done, length - done);
-		done += n > 0 ? (size_t)n : 0;
+	*done = 0;
+	while (*done < length) {
+		n = read(fd, bytes + *done, length - *done);
+		if (!n)
+			break;
+		if (n > 0)
+			*done += (size_t)n;
+		else if (errno != EINTR)
+			return errno;
 	}
-	return n < 0 ? SIZE_MAX : done;
+	return 0;
 }
 
 /*
@@ -58,15 +63,15 @@ static size_t pgwal_file_read(int fd, char *bytes, size_t length)
 static int pgwal_file_compare(int fd, const void *bytes, size_t length)
 {
 	char *have = malloc(length + 1);
-	int err = EEXIST;
 	size_t n;
+	int err;
 
 	if (!have)
 		return ENOMEM;
-	n = pgwal_file_read(fd, have, length + 1);
-	if (n == length && !memcmp(have, bytes, length)) {
-		err = 0;
-	} else if (n == length) {
+	err = pgwal_file_read(fd, have, length + 1, &n);
+	if (!err && (n != length || memcmp(have, bytes, length) != 0))
+		err = EEXIST;
+	if (err == EEXIST && n == length) {
 		while (n && !have[n - 1])
 			n--;
 		if (!memcmp(have, bytes, n))
@@ -76,27 +81,56 @@ static int pgwal_file_compare(int fd, const void *bytes, size_t length)
 	return err;
 }
 
-int pgwal_file_keep(int directory, const char *name, const void *bytes,
-		    size_t length)
+int pgwal_file_directory(const char *name)
+{
+	int fd = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	/* some file systems have no locks of directories */
+	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK) {
+		close(fd);
+		fd = -1;
+		errno = EBUSY;
+	}
+	return fd;
+}
+
+/* Return: 0: the file is there and durable; ENOENT, EAGAIN: it is to be written */
+static int pgwal_file_judge(int directory, const char *name, const void *bytes,
+			    size_t length)
+{
+	int fd = openat(directory, name, O_RDONLY | O_CLOEXEC), err;
+
+	if (fd < 0)
+		return errno;
+	err = pgwal_file_compare(fd, bytes, length);
+	/* its process may have died before it was durable */
+	if (!err && (fsync(fd) || fsync(directory)))
+		err = errno;
+	close(fd);
+	return err;
+}
+
+static int pgwal_file_replace(int directory, const char *name, const void *bytes,
+			      size_t length)
 {
 	char new[128];
 	int fd, err;
 
-	fd = openat(directory, name, O_RDONLY);
-	if (fd >= 0) {
-		err = pgwal_file_compare(fd, bytes, length);
-		/* its process may have died before it was durable */
-		if (!err && (fsync(fd) || fsync(directory)))
-			err = errno;
-		close(fd);
-		if (err != EAGAIN)
-			return err ? log_command_fail(name, err) : 0;
-	}
 	snprintf(new, sizeof(new), "%s.new", name);
-	fd = openat(directory, new, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+	fd = openat(directory, new, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	err = fd < 0 ? errno : pgwal_file_fill(fd, bytes, length);
 	if (!err && (renameat(directory, new, directory, name) ||
 		     fsync(directory)))
 		err = errno;
+	return err;
+}
+
+int pgwal_file_keep(int directory, const char *name, const void *bytes,
+		    size_t length)
+{
+	int err = pgwal_file_judge(directory, name, bytes, length);
+
+	if (err == ENOENT || err == EAGAIN)
+		err = pgwal_file_replace(directory, name, bytes, length);
 	return err ? log_command_fail(name, err) : 0;
 }

@@ -4,6 +4,12 @@
 
 #include <stddef.h>
 
+/*
+ * Opens the directory of an archive, for one process at a time: two would write the same
+ * new file. Return: a descriptor, or -1 with errno; EBUSY: another process has it.
+ */
+int pgwal_file_directory(const char *name);
+
 /* Both return 0 when the bytes are durable, or an errno, which was reported. */
 
 int pgwal_file_write(const char *path, const void *bytes, size_t length);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "log_command.h"
 #include "pgwal_metrics.h"
@@ -51,6 +53,23 @@ static void pgwal_metrics_fill(FILE *file, const struct pgwal_metrics *metrics)
 			   metrics->emptied);
 }
 
+/* Another user may own the directory, and put a link there: it is not followed. */
+static FILE *pgwal_metrics_open(const char *name)
+{
+	FILE *file;
+	int fd;
+
+	if (unlink(name) && errno != ENOENT)
+		return NULL;
+	fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	if (fd < 0)
+		return NULL;
+	file = fdopen(fd, "w");
+	if (!file)
+		close(fd);
+	return file;
+}
+
 static int pgwal_metrics_replace(const struct pgwal_metrics *metrics)
 {
 	char new[PATH_MAX];
@@ -60,7 +79,7 @@ static int pgwal_metrics_replace(const struct pgwal_metrics *metrics)
 	if (snprintf(new, sizeof(new), "%s.new", metrics->file) >=
 	    (int)sizeof(new))
 		return ENAMETOOLONG;
-	file = fopen(new, "w");
+	file = pgwal_metrics_open(new);
 	if (!file)
 		return errno;
 	pgwal_metrics_fill(file, metrics);

@@ -159,26 +159,46 @@ static int pgwal_receive_poll(struct pgwal_receiver *receiver)
 	return err;
 }
 
+/* No event is asked for while nothing is waited for: a commit would pay for it. */
+static bool pgwal_receive_awaits_log(const struct pgwal_receiver *receiver)
+{
+	return pgwal_receive_in_flight(receiver) || receiver->batched;
+}
+
+/* Return: 0, EAGAIN: sleep; or an errno. The last look is behind the request for an event. */
+static int pgwal_receive_arm(struct pgwal_receiver *receiver)
+{
+	uint64_t durable = receiver->durable;
+	int err = log_group_arm(&receiver->log.session.group);
+
+	if (!err)
+		err = pgwal_receive_poll(receiver);
+	return err || receiver->durable != durable ? err : EAGAIN;
+}
+
 /* Sleeps until a record is durable or something else happens. */
 static int pgwal_receive_sleep(struct pgwal_receiver *receiver, int fd)
 {
-	struct log_session *session = &receiver->log.session;
+	const struct log_session *session = &receiver->log.session;
 	bool busy = pgwal_receive_in_flight(receiver) ||
 		    session->left < session->num_peers;
-	uint64_t durable = receiver->durable;
+	bool awaits = pgwal_receive_awaits_log(receiver);
 	struct pollfd fds[] = {
 		{ .fd = fd, .events = POLLIN },
 		{ .fd = receiver->log.nic.channel->fd, .events = POLLIN },
 	};
-	int err = log_group_arm(&session->group);
+	int n, err = awaits ? pgwal_receive_arm(receiver) : EAGAIN;
 
-	if (!err)
-		err = pgwal_receive_poll(receiver);
-	if (err || receiver->durable != durable)
+	receiver->arrived = false;
+	if (err != EAGAIN)
 		return err;
-	if (poll(fds, 2, busy ? BUSY_MS : TICK_MS) < 0 && errno != EINTR)
+	n = poll(fds, awaits ? 2 : 1, busy ? BUSY_MS : TICK_MS);
+	if (n < 0 && errno != EINTR)
 		return errno;
-	log_nic_woken(&receiver->log.nic);
+	/* libpq may hold bytes that came with others: it is asked in each tick, too */
+	receiver->arrived = n <= 0 || fds[0].revents;
+	if (n > 0 && fds[1].revents)
+		log_nic_woken(&receiver->log.nic);
 	return 0;
 }
 
@@ -272,7 +292,8 @@ static int pgwal_receive_take(struct pgwal_receiver *receiver, int *ended)
 
 	if (receiver->metrics.full)
 		return 0;
-	*ended = pgwal_server_consume(&receiver->server);
+	if (receiver->arrived)
+		*ended = pgwal_server_consume(&receiver->server);
 	while (!err && !*ended) {
 		*ended = pgwal_receive_fill(receiver);
 		err = pgwal_receive_post(receiver);
@@ -378,6 +399,7 @@ static void pgwal_receive_begin(struct pgwal_receiver *receiver,
 	receiver->flushed = plan->lsn;
 	receiver->message.length = 0;
 	receiver->batched = 0;
+	receiver->arrived = true;
 	receiver->answer = true;
 	receiver->heard_at = pgwal_receive_now(receiver);
 	if (plan->left)

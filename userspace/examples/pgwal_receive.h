@@ -22,6 +22,7 @@ struct pgwal_receiver {
 	uint64_t flushed;		/* WAL that is durable */
 	uint64_t reported, reported_at;	/* the last status; ms */
 	uint64_t heard_at;		/* ms */
+	bool arrived;			/* the socket may have bytes */
 	bool answer;			/* the server wants a status */
 	bool nearly_full;		/* the log; that was said */
 	uint32_t timeline;		/* of what arrives */

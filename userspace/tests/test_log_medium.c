@@ -24,6 +24,7 @@ static uint64_t read_to;	/* all bytes before it were read, without gaps */
 static int read_err, write_err, sync_err;	/* once */
 static bool dirty;		/* written, no fdatasync() since */
 static bool dir_synced, file_synced;
+static ino_t dir_inode;		/* of the directory that was synced */
 static char dir[] = "/tmp/cairn-log.XXXXXX";
 
 static int once(int *err)
@@ -78,10 +79,12 @@ int fsync(int fd)
 	if (fstat(fd, &st))
 		return -1;
 	/* the name is durable when the directory is, after the file itself */
-	if (S_ISDIR(st.st_mode))
+	if (S_ISDIR(st.st_mode)) {
 		dir_synced = file_synced;
-	else
+		dir_inode = st.st_ino;
+	} else {
 		file_synced = true;
+	}
 	return 0;
 }
 
@@ -145,6 +148,28 @@ static void names_are_durable(void)
 	log_medium_close(&medium);
 	ktap_eq(log_medium_open(&medium, file("none"), 0, false), ENOENT);
 	ktap_eq(log_medium_open(&medium, file("small"), 4, true), EINVAL);
+}
+
+/* The directory of the file counts, not that of a link to it. */
+static void links_lead_to_the_directory(void)
+{
+	struct log_medium medium;
+	char link[80], *last;
+	struct stat st;
+
+	snprintf(link, sizeof(link), "%s", file("links"));
+	ktap_eq(mkdir(link, 0700), 0);
+	last = link + strlen(link);
+	strcpy(last, "/link");
+	ktap_eq(symlink(file("linked"), link), 0);
+	ktap_eq(log_medium_open(&medium, link, 1 << 20, true), 0);
+	ktap_eq(stat(dir, &st), 0);
+	ktap_eq(dir_inode, st.st_ino);
+	log_medium_close(&medium);
+	unlink(link);
+	*last = '\0';
+	rmdir(link);
+	unlink(file("linked"));
 }
 
 static void short_calls(void)
@@ -275,6 +300,7 @@ static const struct ktap_test tests[] = {
 	KTAP(begin),
 	KTAP(sizes),
 	KTAP(names_are_durable),
+	KTAP(links_lead_to_the_directory),
 	KTAP(short_calls),
 	KTAP(beyond_2g),
 	KTAP(failures),

@@ -24,6 +24,7 @@
 enum act {
 	END,		/* of the test */
 	DATA,		/* @n bytes of WAL */
+	BUFFERED,	/* ... that libpq gets at its next look: the socket is empty */
 	ELSEWHERE,	/* @n bytes from another position */
 	ASKS,		/* for a status */
 	SILENCE,	/* @n ms */
@@ -45,16 +46,21 @@ static struct world {
 	uint32_t timeline;	/* of the connection that comes */
 	uint64_t began, lsn;	/* of what it sends first, and next */
 	uint64_t since;		/* its silence began; 0: it is not silent */
+	bool heard;		/* libpq has what the server has sent */
+	bool fresh;		/* ... since it has looked the last time */
 	int opened, gave_up;
 	size_t history_length;
 	uint8_t bytes[2 * LOG_MAX_RECORD];
 	uint64_t reports, asked, last;
+	uint64_t last_at;	/* ms: the position had changed */
 	/* the log */
 	struct log_record *records[MAX_RECORDS];
 	uint64_t num, durable;	/* in all sessions */
 	uint64_t before;	/* this one */
 	uint64_t most;		/* the log has room for so many */
 	uint64_t hold;		/* polls until something is durable */
+	uint64_t arms;
+	bool armed, event;
 	uint64_t ahead;		/* records are released before they are seen to be durable */
 	uint64_t fails_at;	/* the session ends instead of this record */
 	uint64_t until;		/* ms: the session ends */
@@ -98,13 +104,40 @@ unsigned int sleep(unsigned int seconds)
 	return 0;
 }
 
+/* ms until the server sends something */
+static uint64_t silence_left(void)
+{
+	const struct step *step = world.steps;
+
+	if (step->act == BUFFERED)
+		return NEVER;
+	if (step->act != SILENCE)
+		return 0;
+	if (!world.since)
+		world.since = world.now;
+	return world.now - world.since < step->n ? step->n - (world.now - world.since) : 0;
+}
+
 int poll(struct pollfd *fds, nfds_t n, int ms)
 {
-	(void)n;
+	uint64_t left;
+
 	if (++world.rounds > ROUNDS)
 		exit(1);
-	world.now += fds[0].fd < 0 ? (uint64_t)ms : 1;
-	return 0;
+	left = fds[0].fd < 0 ? NEVER : silence_left();
+	world.event = n == 2 && world.armed && world.num > world.durable;
+	if (world.event)
+		world.armed = false;
+	fds[0].revents = left ? 0 : POLLIN;
+	if (n == 2)
+		fds[1].revents = world.event ? POLLIN : 0;
+	if (!left || world.event) {
+		world.now++;
+		return !left + world.event;
+	}
+	world.now += left < (uint64_t)ms ? left : (uint64_t)ms;
+	fds[0].revents = left <= (uint64_t)ms ? POLLIN : 0;
+	return !!fds[0].revents;
 }
 
 /* ---- the server ---- */
@@ -155,6 +188,7 @@ int pgwal_server_start(struct pgwal_server *server, uint32_t timeline, uint64_t 
 	world.began = lsn;
 	world.lsn = lsn;
 	world.last = 0;
+	world.heard = false;
 	return 0;
 }
 
@@ -162,6 +196,8 @@ int pgwal_server_consume(struct pgwal_server *server)
 {
 	(void)server;
 	ktap_ok(!receiver.metrics.full);
+	world.heard = true;
+	world.fresh = true;
 	return 0;
 }
 
@@ -175,15 +211,32 @@ static int message_of(struct pgwal_message *message, uint64_t start, uint32_t n)
 	return 0;
 }
 
+/* Return: whether the server's next step can be seen. */
+static bool hears(void)
+{
+	if (world.steps->act == SILENCE && !silence_left()) {
+		world.since = 0;
+		world.steps++;
+	}
+	if (world.steps->act == SILENCE || (world.steps->act == BUFFERED && !world.fresh))
+		world.heard = false;
+	return world.heard;
+}
+
 int pgwal_server_take(struct pgwal_server *server, struct pgwal_message *message)
 {
-	const struct step *step = world.steps;
+	const struct step *step;
 
 	memset(message, 0, sizeof(*message));
-	if (step->act != SILENCE && step->act != END)
+	if (!world.heard || !hears())
+		return EAGAIN;
+	world.fresh = false;
+	step = world.steps;
+	if (step->act != END)
 		world.steps++;
 	switch (step->act) {
 	case DATA:
+	case BUFFERED:
 		world.lsn += step->n;
 		return message_of(message, world.lsn - step->n, step->n);
 	case ELSEWHERE:
@@ -195,14 +248,6 @@ int pgwal_server_take(struct pgwal_server *server, struct pgwal_message *message
 	case DONE:
 		world.timeline = step->n;
 		return ENODATA;
-	case SILENCE:
-		if (!world.since)
-			world.since = world.now;
-		if (world.now - world.since < step->n)
-			return EAGAIN;
-		world.since = 0;
-		world.steps++;
-		return EAGAIN;
 	default:
 		strcpy(server->error, "the connection is lost");
 		return ECONNRESET;
@@ -216,6 +261,8 @@ int pgwal_server_report(struct pgwal_server *server, uint64_t flushed, bool repl
 	ktap_ok(flushed >= world.last);
 	world.reports++;
 	world.asked += reply;
+	if (flushed != world.last)
+		world.last_at = world.now;
 	world.last = flushed;
 	return 0;
 }
@@ -327,12 +374,16 @@ void log_writer_close(struct log_writer *writer)
 int log_group_arm(struct log_group *group)
 {
 	(void)group;
+	world.arms++;
+	world.armed = true;
 	return 0;
 }
 
 void log_nic_woken(struct log_nic *nic)
 {
 	(void)nic;
+	ktap_ok(world.event);
+	world.event = false;
 }
 
 int pgwal_archive_session(struct log_session *session, const char *directory)
@@ -589,8 +640,49 @@ static void full_log_is_archived(void)
 	ktap_eq(world.archived, 0);
 }
 
+/* A record that is durable at the first look costs no event. */
+static void event_when_needed(void)
+{
+	static const struct step steps[] = {
+		{ DATA, 100 }, { SILENCE, 5000 }, { DATA, 100 }, { SILENCE, 5000 }, {},
+	};
+
+	begin(steps);
+	ktap_eq(pgwal_receive(&receiver), EINVAL);
+	ktap_eq(world.last, BEGIN + 200);
+	ktap_eq(world.arms, 0);
+	/* it is reported at once nevertheless if it takes longer */
+	begin(steps);
+	world.hold = 20;
+	ktap_eq(pgwal_receive(&receiver), EINVAL);
+	ktap_eq(world.last, BEGIN + 200);
+	ktap_ok(world.arms > 0);
+	begin(steps + 2);
+	world.hold = 20;
+	ktap_eq(pgwal_receive(&receiver), EINVAL);
+	ktap_ok(world.last_at < 1000 + 20 + 5);
+}
+
+/* Bytes that libpq has taken from the socket, and not looked at (TLS). */
+static void bytes_in_libpq(void)
+{
+	static const struct step steps[] = {
+		{ DATA, 100 }, { BUFFERED, 50 }, { SILENCE, 100 }, {},
+	};
+
+	for (uint64_t hold = 0; hold <= 3; hold += 3) {
+		begin(steps);
+		world.hold = hold;
+		ktap_eq(pgwal_receive(&receiver), EINVAL);
+		ktap_eq(world.last, BEGIN + 150);
+		ktap_ok(world.last_at < 1000 + 1000 + 100);
+	}
+}
+
 static const struct ktap_test tests[] = {
 	KTAP(reports_what_is_durable),
+	KTAP(event_when_needed),
+	KTAP(bytes_in_libpq),
 	KTAP(window),
 	KTAP(server_asks),
 	KTAP(silent_server),

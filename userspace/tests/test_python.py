@@ -10,7 +10,9 @@ import errno
 import os
 import subprocess
 import sys
+import tempfile
 import unittest
+import unittest.mock
 
 import cairn
 import ktap
@@ -127,6 +129,27 @@ class Regions(unittest.TestCase):
         with cairn.Region.open(self.path, 4096), self.assertRaises(OSError) as caught:
             cairn.Region.open(self.path)
         self.assertEqual(caught.exception.errno, errno.EBUSY)
+
+    def test_other_programs_are_refused(self):
+        program = os.path.join(os.environ['LD_LIBRARY_PATH'], 'cairn_log')
+        with cairn.Region.open(self.path, 1 << 20):
+            refused = subprocess.run([program, 'wipe', '-m', self.path], capture_output=True, text=True,
+                                     check=False)
+        self.assertEqual((refused.returncode, 'another cairn_log writes it' in refused.stderr), (1, True))
+        self.assertEqual(subprocess.run([program, 'wipe', '-m', self.path], check=False).returncode, 0)
+
+    def test_file_and_name_are_durable_when_it_is_opened(self):
+        # as after a process that was killed before its fsync(); the name is a link
+        with open(self.path, 'wb') as file:
+            file.truncate(4096)
+        there = tempfile.mkdtemp(dir=work)
+        link = os.path.join(there, 'link')
+        os.symlink(self.path, link)
+        for name in (self.path, link):
+            synced = []
+            with unittest.mock.patch.object(os, 'fsync', lambda fd: synced.append(os.fstat(fd).st_ino)):
+                cairn.Region.open(name).close()
+            self.assertEqual(synced, [os.stat(self.path).st_ino, os.stat(work).st_ino])
 
     def test_wrong_media_and_sizes(self):
         open(self.path, 'w', encoding='ascii').close()

@@ -9,6 +9,7 @@ import fcntl
 import mmap
 import os
 import stat
+import struct
 from types import TracebackType
 
 from . import _abi
@@ -49,7 +50,7 @@ class Region:
 
     A file's contents are read when it is opened, and its region holds them in memory. Each
     message is written to the file and flushed before it is reported. One process at a time
-    has it open; another one gets EBUSY.
+    has it open; another one gets EBUSY. `cairn_log serve` and `cairn_chain serve` count as well.
     """
 
     def __init__(self, domain: Domain, memory: mmap.mmap, fd: int = -1) -> None:
@@ -73,11 +74,7 @@ class Region:
         """
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            try:
-                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise OSError(errno.EBUSY, 'another process has it open',
-                              os.fspath(path)) from None
+            _lock(fd, os.fspath(path))
             status = os.fstat(fd)
             if stat.S_ISCHR(status.st_mode):
                 return cls(Domain.PMEM, _map_device(fd, status.st_rdev, size), fd)
@@ -169,6 +166,16 @@ class Region:
         self.close()
 
 
+def _lock(fd: int, path: str) -> None:
+    """As cairn_log and cairn_chain lock their memory: the lock belongs to the open file."""
+    # struct flock: type, whence, start, length, pid
+    whole = struct.pack('@hhqqi4x', fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+    try:
+        fcntl.fcntl(fd, fcntl.F_OFD_SETLK, whole)
+    except (BlockingIOError, PermissionError):
+        raise OSError(errno.EBUSY, 'another process has it open', path) from None
+
+
 def _positive(size: int) -> int:
     if size <= 0:
         raise ValueError(f'a size of {size} bytes')
@@ -195,15 +202,15 @@ def _load_file(fd: int, path: str, there: int, size: int) -> mmap.mmap:
     size = max(size, there)
     if not size:
         raise ValueError(f'{path} is empty: a size is needed')
-    if size > there:
-        os.posix_fallocate(fd, 0, size)
-        os.fsync(fd)
-        # without its name the file is lost, too
-        directory = os.open(os.path.dirname(os.path.abspath(path)), os.O_RDONLY)
-        try:
-            os.fsync(directory)
-        finally:
-            os.close(directory)
+    # also a file that is there: its process may have ended before it was durable
+    os.posix_fallocate(fd, 0, size)
+    os.fsync(fd)
+    # without its name the file is lost, too
+    directory = os.open(os.path.dirname(os.path.realpath(path)), os.O_RDONLY)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)
     memory = mmap.mmap(-1, size)
     done = 0
     with memoryview(memory) as view:
