@@ -3,11 +3,13 @@
 #ifndef CAIRN_TESTS_KTAP_H
 #define CAIRN_TESTS_KTAP_H
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct ktap_test {
 	const char *name;
@@ -20,6 +22,7 @@ struct ktap_test {
 
 static unsigned int ktap_failures;
 static uint64_t ktap_state;
+static int ktap_messages = -1;	/* stderr, while a test has none */
 
 /* Both return whether they hold, and evaluate their arguments once. */
 #define ktap_ok(cond)							\
@@ -51,6 +54,32 @@ static inline uint32_t ktap_below(uint32_t n)
 	return (uint32_t)(ktap_rand() % n);
 }
 
+/*
+ * Drop what the rest of this test prints on stderr. The program has its stderr again after the
+ * test: a report of a sanitizer at its end is not lost.
+ */
+static inline void ktap_hush(void)
+{
+	int null;
+
+	if (ktap_messages >= 0)
+		return;
+	null = open("/dev/null", O_WRONLY);
+	ktap_messages = dup(2);
+	dup2(null, 2);
+	close(null);
+}
+
+static inline void ktap_end_hush(void)
+{
+	if (ktap_messages < 0)
+		return;
+	fflush(stderr);
+	dup2(ktap_messages, 2);
+	close(ktap_messages);
+	ktap_messages = -1;
+}
+
 static inline int ktap_main(const struct ktap_test *tests, size_t n)
 {
 	const char *seed = getenv("CAIRN_SEED");
@@ -62,6 +91,7 @@ static inline int ktap_main(const struct ktap_test *tests, size_t n)
 		ktap_failures = 0;
 		ktap_state = seed ? strtoull(seed, NULL, 0) : 1;
 		tests[i].run();
+		ktap_end_hush();
 		failed += ktap_failures != 0;
 		printf("%s %zu %s\n", ktap_failures ? "not ok" : "ok", i + 1,
 		       tests[i].name);

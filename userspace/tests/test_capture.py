@@ -280,13 +280,19 @@ class Program(unittest.TestCase):
                 self.assertIn('no tracepoints', self.run_with('-w', str(path), 'none0')[0])
             self.assertEqual(path.read_text(encoding='ascii'), 'packets')
 
-    def end_by(self, number, program):
-        """A signal ends a capture of @program. Return: status, messages, file, and whether the
-        program is there."""
+    def end_by(self, number, program, begins=False):
+        """A signal ends a capture of @program, or comes while it @begins. Return: status,
+        messages, file, and whether the program is there."""
         script = f'''
 import sys
 sys.path.insert(0, {str(pathlib.Path(__file__).resolve().parent)!r})
 import test_capture
+class Popen(test_capture.capture.subprocess.Popen):
+    def __init__(self, *arguments, **options):
+        super().__init__(*arguments, **options)
+        test_capture.signal.raise_signal({int(number)})
+if {begins}:
+    test_capture.capture.subprocess.Popen = Popen
 class Capture:
     written = 0
     def __init__(self, options, output):
@@ -306,19 +312,23 @@ sys.exit(test_capture.capture.main())
                                   stderr=subprocess.PIPE, text=True) as run:
                 run.stdin.write(f'{path}\n')
                 run.stdin.flush()
-                pid = int(run.stderr.readline())
-                run.send_signal(number)
+                if not begins:
+                    pid = int(run.stderr.readline())
+                    run.send_signal(number)
+                # ends when no process has stderr open
                 _, messages = run.communicate(timeout=60)
-            try:
-                os.kill(pid, 0)
-                there = True
-            except ProcessLookupError:
-                there = False
+            there = False
+            if not begins:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, 0)
+                    there = True
             return run.returncode, messages, path.read_bytes(), there
 
     def test_a_signal_ends_the_program_and_the_capture_is_written(self):
         for number in (signal.SIGTERM, signal.SIGINT):
             self.assertEqual(self.end_by(number, 'echo $$ >&2; exec sleep 300'),
+                             (0, '0 packets\n', b'whole', False))
+            self.assertEqual(self.end_by(number, 'exec sleep 300', begins=True),
                              (0, '0 packets\n', b'whole', False))
         # one that does not hear
         self.assertEqual(self.end_by(signal.SIGTERM, 'trap "" TERM; echo $$ >&2; while :; do sleep 1; done'),
