@@ -15,7 +15,7 @@
 #include <linux/ktime.h>
 #include <linux/minmax.h>
 #include <linux/module.h>
-#include <linux/string.h>
+#include "watch_call.h"
 
 /* After a longer delay the kernel reports a stuck CPU. */
 #define DELAY_MAX_MS	6000u
@@ -63,42 +63,22 @@ static struct ftrace_ops delay_lane_ops = {
 
 static int __init cairn_delay_init(void)
 {
-	char poll[] = "cairn_watches_poll";
-	char from_wire[] = "cairn_net_copy_payload";
-	char from_host[] = "cairn_parcel_copy";
-	int err;
+	/* from the wire, and from this host */
+	int err = watch_call_add(&delay_ops, "cairn_net_copy_payload") ?:
+		  watch_call_begin(&delay_ops, "cairn_parcel_copy");
 
-	err = ftrace_set_filter(&delay_ops, from_wire, strlen(from_wire), true);
-	if (!err)
-		err = ftrace_set_filter(&delay_ops, from_host, strlen(from_host),
-					false);
-	if (!err)
-		err = ftrace_set_filter(&delay_lane_ops, poll, strlen(poll),
-					true);
-	if (!err)
-		err = register_ftrace_function(&delay_ops);
 	if (err)
 		return err;
-	err = register_ftrace_function(&delay_lane_ops);
+	err = watch_call_begin(&delay_lane_ops, "cairn_watches_poll");
 	if (err)
-		unregister_ftrace_function(&delay_ops);
+		watch_call_end(&delay_ops);
 	return err;
-}
-
-/* 5.15 does not export it: the filter's memory is lost there. */
-void ftrace_free_filter(struct ftrace_ops *ops) __weak;
-
-static void delay_end(struct ftrace_ops *ops)
-{
-	unregister_ftrace_function(ops);
-	if (ftrace_free_filter)
-		ftrace_free_filter(ops);
 }
 
 static void __exit cairn_delay_exit(void)
 {
-	delay_end(&delay_lane_ops);
-	delay_end(&delay_ops);
+	watch_call_end(&delay_lane_ops);
+	watch_call_end(&delay_ops);
 }
 
 module_init(cairn_delay_init);

@@ -12,6 +12,7 @@
 #include <linux/workqueue.h>
 #include <rdma/ib_cache.h>
 #include <rdma/ib_verbs.h>
+#include "watch_call.h"
 
 #define LATE_AHS	300
 #define LATE_MS		10
@@ -102,28 +103,13 @@ static struct ib_client late_client = {
 	.remove = late_remove,
 };
 
-static int late_watch(struct ftrace_ops *ops, char *name)
-{
-	int err = ftrace_set_filter(ops, name, strlen(name), true);
-
-	return err ?: register_ftrace_function(ops);
-}
-
-static void late_unwatch(struct ftrace_ops *ops)
-{
-	unregister_ftrace_function(ops);
-	ftrace_free_filter(ops);
-}
-
 static int __init cairn_late_free_init(void)
 {
-	char free[] = "ah_free_rcu", leave[] = "cairn_net_detach";
-	int err;
+	int err = watch_call_begin(&late_free_ops, "ah_free_rcu");
 
-	err = late_watch(&late_free_ops, free);
 	if (err)
 		return err;
-	err = late_watch(&late_leave_ops, leave);
+	err = watch_call_begin(&late_leave_ops, "cairn_net_detach");
 	if (err)
 		goto err_free;
 	err = ib_register_client(&late_client);
@@ -132,9 +118,9 @@ static int __init cairn_late_free_init(void)
 	return 0;
 
 err_leave:
-	late_unwatch(&late_leave_ops);
+	watch_call_end(&late_leave_ops);
 err_free:
-	late_unwatch(&late_free_ops);
+	watch_call_end(&late_free_ops);
 	return err;
 }
 
@@ -142,8 +128,8 @@ static void __exit cairn_late_free_exit(void)
 {
 	ib_unregister_client(&late_client);
 	rcu_barrier();
-	late_unwatch(&late_leave_ops);
-	late_unwatch(&late_free_ops);
+	watch_call_end(&late_leave_ops);
+	watch_call_end(&late_free_ops);
 }
 
 module_init(cairn_late_free_init);

@@ -10,6 +10,7 @@
 #include <linux/sched.h>
 #include <linux/string.h>
 #include "verbs/verbs.h"
+#include "watch_call.h"
 
 /* More rounds than a run may have. */
 #define ROUNDS_LIMIT	1000
@@ -84,49 +85,33 @@ static struct ftrace_ops resp_ops = {
 	.flags = FTRACE_OPS_FL_SAVE_REGS,
 };
 
-static int __init rounds_watch(struct ftrace_ops *ops, const char *pattern)
-{
-	char name[32];
-	int err;
-
-	strscpy(name, pattern, sizeof(name));
-	err = ftrace_set_filter(ops, name, strlen(name), true);
-	return err ?: register_ftrace_function(ops);
-}
-
-static void rounds_unwatch(struct ftrace_ops *ops)
-{
-	unregister_ftrace_function(ops);
-	ftrace_free_filter(ops);
-}
-
 static int __init cairn_rounds_init(void)
 {
 	/* Whatever the compiler has made of it. */
-	int err = rounds_watch(&begin_ops, "exec_run*");
+	int err = watch_call_begin(&begin_ops, "exec_run*");
 
 	if (err)
 		return err;
-	err = rounds_watch(&req_ops, "cairn_req_run");
+	err = watch_call_begin(&req_ops, "cairn_req_run");
 	if (err)
 		goto err_req;
-	err = rounds_watch(&resp_ops, "cairn_resp_run");
+	err = watch_call_begin(&resp_ops, "cairn_resp_run");
 	if (err)
 		goto err_resp;
 	return 0;
 
 err_resp:
-	rounds_unwatch(&req_ops);
+	watch_call_end(&req_ops);
 err_req:
-	rounds_unwatch(&begin_ops);
+	watch_call_end(&begin_ops);
 	return err;
 }
 
 static void __exit cairn_rounds_exit(void)
 {
-	rounds_unwatch(&resp_ops);
-	rounds_unwatch(&req_ops);
-	rounds_unwatch(&begin_ops);
+	watch_call_end(&resp_ops);
+	watch_call_end(&req_ops);
+	watch_call_end(&begin_ops);
 }
 
 module_init(cairn_rounds_init);

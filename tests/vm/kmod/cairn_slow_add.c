@@ -17,6 +17,7 @@
 #include <linux/module.h>
 #include <linux/string.h>
 #include <rdma/ib_verbs.h>
+#include "watch_call.h"
 
 enum slow_point {
 	SLOW_REGISTER = 1,
@@ -110,7 +111,7 @@ static int slow_device(struct device *device)
 }
 
 struct slow_call {
-	char *name;
+	const char *name;
 	void *instead;
 	enum slow_point point;
 	struct ftrace_ops ops;
@@ -144,27 +145,13 @@ static struct slow_call slow_calls[] = {
 	{ "ib_device_enable_gid_updates", slow_enable_later, SLOW_DEVICE, SLOW_OPS },
 };
 
-static int slow_start(struct slow_call *call)
-{
-	int err = ftrace_set_filter(&call->ops, call->name,
-				    strlen(call->name), true);
-
-	return err ?: register_ftrace_function(&call->ops);
-}
-
-static void slow_stop(struct slow_call *call)
-{
-	unregister_ftrace_function(&call->ops);
-	ftrace_free_filter(&call->ops);
-}
-
 static int __init cairn_slow_add_init(void)
 {
 	unsigned int i;
 	int err;
 
 	for (i = 0; i < ARRAY_SIZE(slow_calls); i++) {
-		err = slow_start(&slow_calls[i]);
+		err = watch_call_begin(&slow_calls[i].ops, slow_calls[i].name);
 		if (err && slow_calls[i].instead == slow_enable_later)
 			slow_enable_missing = true;
 		else if (err)
@@ -174,7 +161,7 @@ static int __init cairn_slow_add_init(void)
 
 err_stop:
 	while (i)
-		slow_stop(&slow_calls[--i]);
+		watch_call_end(&slow_calls[--i].ops);
 	return err;
 }
 
@@ -184,7 +171,7 @@ static void __exit cairn_slow_add_exit(void)
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(slow_calls) - slow_enable_missing; i++)
-		slow_stop(&slow_calls[i]);
+		watch_call_end(&slow_calls[i].ops);
 }
 
 module_init(cairn_slow_add_init);
