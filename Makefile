@@ -5,9 +5,6 @@
 
 TOP := $(CURDIR)
 SERIES := 6.1 6.12
-# those that scripts/vm/fetch fetches
-FETCHED := 6.1-rt 6.12-rt trixie 6.18 7.2 backports arm64 \
-	ubuntu-5.15 ubuntu-6.8 ubuntu-6.11 ubuntu-6.14 ubuntu-6.17 ubuntu-7.0 azure-6.17
 # what the VM targets take when none is named
 VM_KVER := $(firstword $(KVER) 6.12)
 KVERS := $(or $(KVER),$(SERIES))
@@ -32,7 +29,7 @@ userspace-make = $(MAKE) -s --no-print-directory -C userspace BUILD=$(TOP)/build
 
 .PHONY: all help deps deps-quick modules userspace install install-module \
 	uninstall clean check checkpatch sparse language layers names kernel-doc shellcheck hosttest vmtest-programs \
-	vmtest-mutants vmtest vm test umltest debugtest coverage racetest stress demo bench deb rpm providers debtest matrix arm64 intree bench-programs $(addprefix module-,$(SERIES) $(FETCHED))
+	vmtest-mutants vmtest vm test umltest debugtest coverage racetest stress demo bench deb rpm providers debtest matrix arm64 intree bench-programs $(addprefix module-,$(KVERS))
 
 all: modules userspace
 
@@ -79,7 +76,7 @@ deps-quick:
 
 modules: $(addprefix module-,$(KVERS))
 
-$(addprefix module-,$(SERIES) $(FETCHED)): module-%: deps-quick
+$(addprefix module-,$(KVERS)): module-%: deps-quick
 	@scripts/module.sh build $*
 
 # staged as "make install" would put it: the VM takes it from there
