@@ -13,7 +13,8 @@ plain    wire/, engine/ and queue/qicache.[ch] are plain C: they include each
          ib_core or the scheduler
 object   their objects need nothing but each other, cairn_env_*() of engine/env.h
          and what the compiler itself calls
-room     the other rooms include their own headers and those of rooms below them;
+room     a directory of the module is a room here. The other rooms include their own
+         headers and those of rooms below them;
          verbs/ and net/ do not include each other's. ROOMS has what is allowed
          besides. Files that join rooms (main.c, env.c) lie beside the rooms.
 version  kernel versions are compared in compat/ only
