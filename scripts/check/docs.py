@@ -8,15 +8,21 @@ References of documents exist.
 - A manual page of ours that a page or a file of userspace names is there.
 - Documentation/install.rst names the packages that building needs.
 - The structures of manual pages are those of cairndv.h.
+- Pages of Documentation are valid reStructuredText: a table that is not is no table.
 
   scripts/check/docs.py [--self-test]
 """
 
 import glob
+import io
 import os
 import re
 import subprocess
 import sys
+
+import docutils.core
+import docutils.nodes
+import docutils.parsers.rst.roles
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 MODULE = 'drivers/infiniband/sw/cairn'
@@ -78,6 +84,22 @@ def missing_members(header, page):
                   if '...' not in members and members != known.get(name))
 
 
+def rst_reference(_name, _rawtext, text, *_rest, **_options):
+    """The role "ref" of Sphinx."""
+    return [docutils.nodes.Text(text)], []
+
+
+def rst_faults(text):
+    """The warnings of docutils about a page, a line each."""
+    faults = io.StringIO()
+    docutils.parsers.rst.roles.register_local_role('ref', rst_reference)
+    docutils.core.publish_doctree(text, settings_overrides={
+        'warning_stream': faults, 'report_level': 2, 'halt_level': 5,
+        'file_insertion_enabled': False})
+    return [f'{number}: {what}' for number, what in
+            re.findall(r'^<string>:(\d+): \(\w+/\d\) (.*)', faults.getvalue(), re.M)]
+
+
 def read(path):
     with open(os.path.join(TOP, path), encoding='utf-8') as f:
         return f.read()
@@ -90,6 +112,9 @@ def check():
     for page in pages:
         bad += [f'{page}:{number}: {name} is not there'
                 for number, name in missing_files(read(page))]
+    for path in sorted(glob.glob(os.path.join(TOP, 'Documentation', '**', '*.rst'),
+                                 recursive=True)):
+        bad += [f'{os.path.relpath(path, TOP)}:{fault}' for fault in rst_faults(read(path))]
     labels = set(LABEL.findall(read('Documentation/origins.rst')))
     files = subprocess.run(['git', '-C', TOP, 'grep', '-lE', r'origins\.rst'],
                            capture_output=True, text=True, check=False).stdout.split()
@@ -123,6 +148,10 @@ def self_test():
     assert missing_members('struct cairndv_x {\n int a; /* ; */\n};', 'struct cairndv_x {\n int a;\n};') == []
     assert missing_members('struct cairndv_x { int a; };', 'struct cairndv_x { int b; };') == ['cairndv_x']
     assert missing_labels('origins.rst, P1 to P9', {'P1'}) == ['P9']
+    assert rst_faults('==  ==\na   b\n==  ==\naa  b\n==  ==\n\n:ref:`x`, ``a``\n') == []
+    assert [fault.split('.')[0] for fault in
+            rst_faults('==  ==\na   b\n==  ==\naaa b\n==  ==\n')] == ['4: Malformed table']
+    assert len(rst_faults('text ``a\n')) == 1
 
 
 def main():
