@@ -12,9 +12,10 @@ kernel=${kernel%% *}
 cat <<EOT
 cairn: an RDMA NIC in software.
 
-This builds the kernel module and the verbs provider, boots a stock Debian
-kernel ($kernel) in a VM without hardware help, and runs RDMA programs between
-two hosts in it. Nothing outside $top and the package cache is changed.
+This installs the Debian packages that are missing, builds the kernel module and
+the verbs provider, boots a stock Debian kernel ($kernel) in a VM without hardware
+help, and runs RDMA programs between two hosts in it. Nothing else is changed
+outside of $top and the caches.
 
 EOT
 
