@@ -30,10 +30,25 @@ static void log_target_read_mark(struct log_target *target)
 					       &target->mark);
 }
 
+/*
+ * Moves @tail over a record in @length bytes from @base on. A record whose blocks do not
+ * fit is none: the log would end behind its memory.
+ */
+static bool log_target_next(const struct log_target *target, uint64_t base,
+			    uint64_t length, struct log_tail *tail)
+{
+	struct log_tail next = *tail;
+
+	if (!log_record_next(target->memory + base, base, length, &next) ||
+	    next.offset > target->header.size)
+		return false;
+	*tail = next;
+	return true;
+}
+
 static void log_target_look(struct log_target *target)
 {
-	while (log_record_next(target->memory, 0, target->header.size,
-			       &target->seen))
+	while (log_target_next(target, 0, target->header.size, &target->seen))
 		;
 }
 
@@ -126,7 +141,7 @@ static bool log_target_find(const struct log_target *target, uint64_t offset,
 {
 	log_tail_init(tail, &target->header);
 	while (tail->offset < offset && tail->offset < target->tail.offset &&
-	       log_record_next(target->memory, 0, target->header.size, tail))
+	       log_target_next(target, 0, target->header.size, tail))
 		;
 	return tail->offset == offset;
 }
@@ -310,11 +325,10 @@ enum log_verdict log_target_ask(struct log_target *target,
 int log_target_flush(struct log_target *target, uint64_t offset,
 		     uint64_t length)
 {
-	const uint8_t *bytes = target->memory + offset;
 	int err = log_target_persist(target, offset, length);
 
 	if (!err && target->state == LOG_READY)
-		while (log_record_next(bytes, offset, length, &target->tail))
+		while (log_target_next(target, offset, length, &target->tail))
 			;
 	return err;
 }

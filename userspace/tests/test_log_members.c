@@ -286,7 +286,84 @@ static void same_copy_twice(void)
 	ktap_ok(strstr(b.session.error, "second: has the same copy as first"));
 }
 
+static int blocks_persist(void *medium, uint64_t offset, uint64_t length)
+{
+	(void)medium;
+	(void)offset;
+	(void)length;
+	return 0;
+}
+
+static void blocks_fence(void *medium)
+{
+	(void)medium;
+}
+
+/* Places a record, as a peer that does not look where the log ends, and flushes it. */
+static void blocks_add(struct log_target *target, struct log_tail *tail)
+{
+	static uint64_t record[16];
+	uint64_t at = tail->offset;
+
+	log_record_make((void *)record, tail, 1, tail->seq, "x", 1);
+	memcpy(target->memory + at, record, log_record_size(1));
+	ktap_eq(log_target_flush(target, at, log_record_size(1)), 0);
+}
+
+static void blocks_mark(struct log_target *target, const struct log_ask *ask)
+{
+	struct log_mark mark = {
+		.generation = 1, .epoch = 1, .base = 1,
+		.config = { .version = 1, .member = { 1 }, .now = 1, .quorum = 1 },
+	};
+
+	log_mark_seal(&mark, &ask->id);
+	memcpy(target->memory + log_mark_offset(1), &mark, sizeof(mark));
+}
+
+/* The memory ends within a block of the last record. */
+static void blocks_end_behind_the_log(void)
+{
+	static const struct log_target_ops ops = {
+		.persist = blocks_persist, .fence = blocks_fence,
+	};
+	static uint8_t memory[4 * LOG_MAX_RECORD] __attribute__((aligned(8)));
+	struct log_ask ask = {
+		.magic = LOG_WIRE_MAGIC, .flags = LOG_ASK_CLAIM | LOG_ASK_CREATE,
+		.id = { { 1 } }, .epoch = 1, .client = 1, .member = 1,
+		.shift = LOG_MAX_SHIFT,
+	};
+	const uint64_t size = LOG_MIN_SIZE + 1000;
+	struct log_answer answer;
+	struct log_target target;
+	struct log_tail tail;
+
+	memset(memory + size, 0xff, sizeof(memory) - size);
+	ktap_eq(log_target_open(&target, &ops, NULL, memory, size), 0);
+	ktap_eq(log_target_ask(&target, &ask, sizeof(ask), &answer), LOG_GRANTED);
+	blocks_mark(&target, &ask);
+	tail = answer.tail;
+	tail.epoch = 1;
+	blocks_add(&target, &tail);
+	ask.flags = LOG_ASK_CLAIM;
+	ktap_eq(log_target_ask(&target, &ask, sizeof(ask), &answer), LOG_GRANTED);
+	ktap_eq(answer.tail.seq, 2);
+	blocks_add(&target, &tail);
+	ktap_ok(tail.offset > size);
+	ask.cut = tail.offset;
+	ktap_eq(log_target_ask(&target, &ask, sizeof(ask), &answer), LOG_NOT_UNDERSTOOD);
+	ask.cut = 0;
+	ktap_eq(log_target_ask(&target, &ask, sizeof(ask), &answer), LOG_GRANTED);
+	ktap_eq(answer.tail.seq, 2);
+	for (size_t i = size; i < sizeof(memory); i++)
+		if (memory[i] != 0xff)
+			ktap_eq(i, 0);
+	ktap_eq(log_target_open(&target, &ops, NULL, memory, size), 0);
+	ktap_eq(target.tail.seq, 2);
+}
+
 static const struct ktap_test tests[] = {
+	KTAP(blocks_end_behind_the_log),
 	KTAP(takes_over),
 	KTAP(refused_everywhere),
 	KTAP(stale_epoch),
