@@ -267,6 +267,22 @@ by_mac() {
 	run 1 up cairn2 && links && said 'mac=02:00:00:00:00:03 is that of several netdevs: veth0 eth2'
 }
 
+# "ip" shows the addresses of virtual functions with their physical function
+by_mac_of_function() {
+	local none='brd ff:ff:ff:ff:ff:ff, spoof checking on, link-state auto'
+
+	machine pf0 vf0 pf1 <<-'END'
+	cairn0 mac=02:00:00:00:00:0a
+	cairn1 mac=02:00:00:00:00:01
+	cairn2 mac=02:00:00:00:00:02
+	END
+	: >"$CAIRN_LINK_ROOT/link"
+	shown_as pf0 "link/ether 02:00:00:00:00:0a brd ff:ff:ff:ff:ff:ff\\    vf 0     link/ether 02:00:00:00:00:01 $none\\    vf 1     link/ether 00:00:00:00:00:00 $none"
+	shown_as vf0 'link/ether 02:00:00:00:00:01 brd ff:ff:ff:ff:ff:ff'
+	shown_as pf1 "link/ether 02:00:00:00:00:01 brd ff:ff:ff:ff:ff:ff permaddr 02:00:00:00:00:02\\    vf 0     link/ether 02:00:00:00:00:0a $none"
+	run 0 up && silent && links cairn0:pf0 cairn1:vf0 cairn2:pf1
+}
+
 by_path() {
 	machine eth0 eth1 dummy0 <<-'END'
 	cairn0 path=pci-0000:00:03.0
@@ -387,7 +403,7 @@ wrong_commands() {
 }
 
 echo "KTAP version 1"
-for t in makes_links again_adds_nothing takes_names by_netdev waits_for_netdev by_mac by_path \
+for t in makes_links again_adds_nothing takes_names by_netdev waits_for_netdev by_mac by_mac_of_function by_path \
 	by_default_route follows_default_route bad_choices old_device_ends bad_lines \
 	checks_only no_words_become_commands failure_stops_no_other names_missing_module dkms_names_missing_modules dkms_finds_another_ib_core other_netdev \
 	somebody_was_faster one_at_a_time no_file wrong_commands; do
