@@ -126,4 +126,29 @@ result $? 'each error is one JSON object'
 grep -vE '\b(add|change|check|make|must|put|run|see|use)\b' "$work/errors" >"$work/out"
 [ ! -s "$work/out" ]; result $? '... that says what to do'
 
+# --- the node -------------------------------------------------------------
+
+# on_node STATUS: the configuration of the node's network comes from stdin
+on_node() {
+	local rc=0
+
+	cat >"$work/node/net.d/10-net.conflist"
+	"$work/node/install" --bin "$work/node/bin" --conf "$work/node/net.d" >"$work/out" 2>"$work/err" || rc=$?
+	[ $rc = "$1" ] && [ "$(ls "$work/node/net.d")" = 10-net.conflist ]
+}
+
+if command -v jq >/dev/null; then
+	mkdir -p "$work/node/net.d"
+	cp "${0%/*}/../../scripts/ci/kubernetes/install" "$plugin" "$work/node"
+	on_node 0 <<<'{"plugins":[{"type":"bridge"}]}' &&
+		[ "$(jq -c '[.plugins[].type]' "$work/node/net.d/"*)" = '["bridge","cairn-cni"]' ]
+	result $? 'a node with a network'
+	# the network's pod has opened its file and not written it yet
+	inode=$(stat -c %i "$work/node/net.d/"*)
+	on_node 1 </dev/null && [ "$(stat -c %i "$work/node/net.d/"*)" = "$inode" ]
+	result $? '... of which the file is being written'
+else
+	result_skip 'a node with a network' 'no jq'
+fi
+
 result_end
