@@ -98,7 +98,8 @@ static int pgwal_archive_visit(void *ctx, const struct log_record *record)
 	return pgwal_file_keep(archiver->directory, name, entry + 1, length);
 }
 
-int pgwal_archive_session(struct log_session *session, const char *directory)
+int pgwal_archive_session(struct log_session *session, const char *directory,
+			  struct pgwal_log *state)
 {
 	struct pgwal_archiver archiver = {
 		.directory = pgwal_file_directory(directory),
@@ -115,6 +116,7 @@ int pgwal_archive_session(struct log_session *session, const char *directory)
 	if (!err)
 		printf("%u segment(s), %u partial, %u histories\n",
 		       archiver.segments, archiver.partial, archiver.histories);
+	*state = archiver.state;
 	close(archiver.directory);
 	free(archiver.bytes);
 	return err;
@@ -124,11 +126,12 @@ int pgwal_archive(struct log_writer *log, const char *directory)
 {
 	struct log_session *session = &log->session;
 	int err = log_session_open(session);
+	struct pgwal_log state;
 
 	if (err)
 		log_command_fail(session->error, err);
 	else
-		err = pgwal_archive_session(session, directory);
+		err = pgwal_archive_session(session, directory, &state);
 	log_writer_close(log);
 	return err;
 }

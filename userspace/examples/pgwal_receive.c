@@ -510,7 +510,8 @@ static int pgwal_receive_archive(struct pgwal_receiver *receiver, uint64_t *epoc
 	if (err)
 		return err;
 	*epoch = session->tail.epoch;
-	if (pgwal_archive_session(session, receiver->archive)) {
+	if (pgwal_archive_session(session, receiver->archive,
+				  &receiver->archived)) {
 		sleep(ARCHIVE_S);
 		return EIO;
 	}
@@ -540,6 +541,24 @@ static int pgwal_receive_drain_log(struct pgwal_receiver *receiver, uint64_t *ep
 	return err;
 }
 
+/*
+ * A log that was emptied goes on where its archive ends, with the whole segment. The
+ * server may be far ahead of that, or on another timeline.
+ */
+static void pgwal_receive_go_on(struct pgwal_receiver *receiver)
+{
+	const struct pgwal_log *archived = &receiver->archived;
+	struct pgwal_log *state = &receiver->state;
+
+	if (state->timeline || !archived->timeline)
+		return;
+	state->system = archived->system;
+	state->segment = archived->segment;
+	state->timeline = archived->timeline;
+	state->end = archived->end - archived->end % archived->segment;
+	state->first = state->end;
+}
+
 static int pgwal_receive_open(struct pgwal_receiver *receiver, uint64_t epoch)
 {
 	struct log_session *session = &receiver->log.session;
@@ -560,6 +579,8 @@ static int pgwal_receive_open(struct pgwal_receiver *receiver, uint64_t epoch)
 	if (err)
 		pgwal_receive_fail(err == EBADMSG ? receiver->state.error :
 						    session->error, err);
+	else
+		pgwal_receive_go_on(receiver);
 	return err;
 }
 

@@ -15,6 +15,7 @@ struct pgwal_receiver {
 	const char *archive;		/* a directory for a full log; NULL: none */
 	/* the receiver's */
 	struct pgwal_log state;		/* with all that was posted */
+	struct pgwal_log archived;	/* what the last archive has */
 	uint64_t posted;		/* records, in all sessions */
 	uint64_t before;		/* ... before this one */
 	uint64_t durable;		/* ... of this one */

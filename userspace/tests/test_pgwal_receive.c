@@ -45,6 +45,7 @@ static struct world {
 	const struct step *steps;
 	uint32_t timeline;	/* of the connection that comes */
 	uint64_t began, lsn;	/* of what it sends first, and next */
+	uint64_t skips;		/* its slot is so far ahead of an empty log */
 	uint64_t since;		/* its silence began; 0: it is not silent */
 	bool heard;		/* libpq has what the server has sent */
 	bool fresh;		/* ... since it has looked the last time */
@@ -66,6 +67,7 @@ static struct world {
 	uint64_t until;		/* ms: the session ends */
 	uint64_t seen;		/* the epoch of another writer */
 	int sessions, most_sessions, archived, emptied;
+	uint64_t archive_end;
 	uint64_t now, rounds;
 } world;
 
@@ -156,7 +158,8 @@ int pgwal_server_open(struct pgwal_server *server)
 		return EINVAL;
 	}
 	server->system = (struct pgwal_system){
-		.id = SYSTEM, .restart = world.lsn, .timeline = world.timeline,
+		.id = SYSTEM, .restart = world.lsn + (world.emptied ? world.skips : 0),
+		.timeline = world.timeline,
 		.segment = MIB, .history = world.timeline > 1 ? history : NULL,
 		.history_length = world.timeline > 1 ? strlen(history) : 0,
 	};
@@ -386,11 +389,19 @@ void log_nic_woken(struct log_nic *nic)
 	world.event = false;
 }
 
-int pgwal_archive_session(struct log_session *session, const char *directory)
+static int archive_visit(void *ctx, const struct log_record *record)
 {
-	(void)session;
+	return pgwal_log_add(ctx, record);
+}
+
+int pgwal_archive_session(struct log_session *session, const char *directory,
+			  struct pgwal_log *state)
+{
 	ktap_ok(!strcmp(directory, "archive"));
 	world.archived++;
+	*state = (struct pgwal_log){};
+	ktap_eq(log_session_walk(session, archive_visit, state), 0);
+	world.archive_end = state->end;
 	return 0;
 }
 
@@ -640,6 +651,25 @@ static void full_log_is_archived(void)
 	ktap_eq(world.archived, 0);
 }
 
+/* The server has more WAL, and the slot has not kept it for the log. */
+static void emptied_log_goes_on(void)
+{
+	static struct step steps[60];
+	const struct pgwal_entry *first;
+
+	for (int i = 0; i < 50; i++)
+		steps[i] = i % 2 ? (struct step){ SILENCE, 100 } : (struct step){ DATA, 60000 };
+	begin(steps);
+	receiver.archive = "archive";
+	world.most = 20;
+	world.skips = 8 * MIB;
+	ktap_eq(pgwal_receive(&receiver), EINVAL);
+	ktap_eq(world.emptied, 1);
+	ktap_ok(world.num > 0);
+	first = pgwal_entry_of(world.records[0]);
+	ktap_eq(first->lsn, world.archive_end - world.archive_end % MIB);
+}
+
 /* A record that is durable at the first look costs no event. */
 static void event_when_needed(void)
 {
@@ -694,6 +724,7 @@ static const struct ktap_test tests[] = {
 	KTAP(taken_over),
 	KTAP(full_log_waits),
 	KTAP(full_log_is_archived),
+	KTAP(emptied_log_goes_on),
 };
 
 KTAP_MAIN(tests)
