@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 """cairn_capture with packets and events that are made here, as KTAP."""
 import contextlib
+import errno
 import importlib.machinery
 import importlib.util
 import io
@@ -287,6 +288,7 @@ class Program(unittest.TestCase):
 import sys
 sys.path.insert(0, {str(pathlib.Path(__file__).resolve().parent)!r})
 import test_capture
+test_capture.signal.signal(test_capture.signal.SIGHUP, test_capture.signal.SIG_DFL)
 class Popen(test_capture.capture.subprocess.Popen):
     def __init__(self, *arguments, **options):
         super().__init__(*arguments, **options)
@@ -325,7 +327,7 @@ sys.exit(test_capture.capture.main())
             return run.returncode, messages, path.read_bytes(), there
 
     def test_a_signal_ends_the_program_and_the_capture_is_written(self):
-        for number in (signal.SIGTERM, signal.SIGINT):
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             self.assertEqual(self.end_by(number, 'echo $$ >&2; exec sleep 300'),
                              (0, '0 packets\n', b'whole', False))
             self.assertEqual(self.end_by(number, 'exec sleep 300', begins=True),
@@ -333,6 +335,22 @@ sys.exit(test_capture.capture.main())
         # one that does not hear
         self.assertEqual(self.end_by(signal.SIGTERM, 'trap "" TERM; echo $$ >&2; while :; do sleep 1; done'),
                          (0, '0 packets\n', b'whole', False))
+
+    def test_an_output_that_fails_leaves_no_trace_instance(self):
+        for error in (errno.ENOSPC, errno.EPIPE):
+            made = capture.Capture.__new__(capture.Capture)
+            made.options = unittest.mock.Mock(qpn=None, pid=None)
+            made.story, made.packets = story(SENT), [packet(SEND, 99, 5, True)]
+            made.written = 0
+            made.trace, made.wire, made.out = (unittest.mock.Mock() for _ in range(3))
+            made.trace.text = ''
+            made.wire.read.return_value = []
+            made.out.write.side_effect = OSError(error, 'made up')
+            with unittest.mock.patch.object(capture, 'capture_owners'), \
+                    self.assertRaises(OSError):
+                made.close()
+            made.trace.close.assert_called_once_with()
+            made.wire.socket.close.assert_called_once_with()
 
     def test_processes_have_any_name(self):
         with tempfile.TemporaryDirectory() as work:

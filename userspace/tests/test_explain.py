@@ -7,6 +7,7 @@ import importlib.util
 import io
 import os
 import pathlib
+import signal
 import struct
 import subprocess
 import sys
@@ -501,6 +502,15 @@ class Program(unittest.TestCase):
                                   stderr=subprocess.PIPE, text=True, check=False)
         self.assertEqual((made.returncode, made.stderr),
                          (1, 'cairn_explain: output: No space left on device\n'))
+
+    def test_a_terminal_that_closes_leaves_no_trace_instance(self):
+        before = signal.getsignal(signal.SIGHUP)
+        self.addCleanup(signal.signal, signal.SIGHUP, before)
+        for handler, then in ((signal.SIG_DFL, signal.default_int_handler),
+                              (signal.SIG_IGN, signal.SIG_IGN)):
+            signal.signal(signal.SIGHUP, handler)
+            run('--read', self.kept(['none']))
+            self.assertEqual(signal.getsignal(signal.SIGHUP), then)
 
     def test_captures_of_others_are_refused(self):
         trace = Trace()
