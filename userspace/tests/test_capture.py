@@ -10,6 +10,7 @@ import os
 import pathlib
 import shutil
 import signal
+import socket
 import struct
 import subprocess
 import sys
@@ -245,6 +246,14 @@ class File(unittest.TestCase):
         self.assertEqual(lines[1][1], '100.000020000')
         self.assertEqual(lines[0][2], 'eth7')
         self.assertEqual([int(line[3], 0) for line in lines], [2, 1])
+
+
+class Sockets(unittest.TestCase):
+    def test_packets_of_other_netdevs_are_never_taken(self):
+        with unittest.mock.patch.object(capture.socket, 'socket') as made:
+            capture.Wire('eth7')
+        made.assert_called_once_with(socket.AF_PACKET, socket.SOCK_RAW, 0)
+        made.return_value.bind.assert_called_once_with(('eth7', 3))
 
 
 class Program(unittest.TestCase):
