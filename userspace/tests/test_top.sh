@@ -26,6 +26,7 @@ msn=$(((i - 1) * 500))
 echo "link c/1 lqpn 1 type GSI state RTS sq-psn 0 comm [ib_core] drv_state 3 drv_packets-sent 0 drv_packets-unacked 0 drv_msn 0 drv_wr-outstanding 0 drv_retries-left 0 drv_rnr-retries-left 0 drv_rate-kbps 0 drv_cc-enabled 0 drv_cc-kbps 0 "
 echo "link c/1 lqpn 17 rqpn 18 type RC state RTS pid 5 comm busy bee drv_packets-sent $psn drv_packets-unacked 1010 drv_msn $msn drv_wr-outstanding 3 drv_retries-left 6 drv_rnr-retries-left 7 drv_persists-outstanding 0 drv_host-flushes-pending 0 drv_rate-kbps 0 drv_rate-waiting 0 drv_cc-enabled 0 drv_cc-kbps 0 drv_send-ns 999 drv_answer-ns 1234567 drv_durable-ns 0 "
 echo "link c/1 lqpn 19 rqpn 20 type RC state ERR pid 6 comm "$'sl\033[2J\377ow'" drv_packets-sent 5 drv_packets-unacked 0 drv_msn 0 drv_wr-outstanding 0 drv_retries-left 7 drv_rnr-retries-left 7 drv_persists-outstanding 2 drv_host-flushes-pending 1 drv_rate-kbps 8000 drv_rate-waiting 1 drv_cc-enabled 1 drv_cc-kbps 900 drv_send-ns 0 drv_answer-ns 0 drv_durable-ns 4000000000 "
+echo "link c/1 lqpn 21 rqpn 22 type RC state RTS pid 7 comm "$'a drv_ 1 pid \033c'" drv_packets-sent 0 drv_packets-unacked 0 drv_msn 0 drv_wr-outstanding 0 drv_retries-left 7 drv_rnr-retries-left 7 "
 echo "link mlx/1 lqpn 3 type RC state RTS comm other"
 } | if [ -e "$WORK/broken-lines" ]; then sed 's/ drv_/\n    drv_/g'; else cat; fi
 END
@@ -42,7 +43,7 @@ top() {
 column() { awk -v c="$1" -v q="$2" '$2 == q { print $c }' "$work/out"; }
 
 table() {
-	top -n 0.5 -c 1 && [ "$(wc -l <"$work/out")" = 4 ] && [ "$(column 1 17)" = c/1 ] &&
+	top -n 0.5 -c 1 && [ "$(wc -l <"$work/out")" = 5 ] && [ "$(column 1 17)" = c/1 ] &&
 		[ "$(column 5 17)" = 18 ] && [ "$(column 5 1)" = - ] &&
 		[ "$(column 8 17)" = 1010 ] && [ "$(column 9 17)" = 3 ] && [ "$(column 10 17)" = 6 ] &&
 		[ "$(column 17 17)" = busy ] && [ "$(column 18 17)" = bee/5 ] && [ "$(column 17 1)" = '[ib_core]' ]
@@ -62,8 +63,8 @@ waits() {
 		[ "$(column 16 17)" = - ] && [ "$(column 12 17)" = - ]
 }
 
-# names of programs have any bytes
-names() { [ "$(column 17 19)" = 'sl?[2J?ow/6' ]; }
+# names of programs have any bytes, and may look like fields
+names() { [ "$(column 17 19)" = 'sl?[2J?ow/6' ] && ! LC_ALL=C grep -q '[^ -~]' "$work/out"; }
 
 # in us; a device of another version does not have them
 latencies() {
