@@ -87,6 +87,22 @@ fails() {
 	[ $? = 1 ] && rm "$work/fail"
 }
 
+# its files go with a terminal that is closed
+closed_terminal() {
+	local pid
+
+	: >"$work/calls"
+	mkdir "$work/tmp"
+	TMPDIR=$work/tmp env --default-signal=HUP "$source/tools/cairn_top" -n 0.2 >"$work/out" 2>&1 &
+	pid=$!
+	until [ -s "$work/calls" ]; do
+		sleep 0.02
+	done
+	kill -HUP $pid
+	wait $pid
+	[ $? = 130 ] && rmdir "$work/tmp"
+}
+
 wrong_commands() {
 	local args
 
@@ -98,7 +114,7 @@ wrong_commands() {
 }
 
 echo "KTAP version 1"
-for t in table rates waits names latencies broken_lines device fails wrong_commands; do
+for t in table rates waits names latencies broken_lines device fails closed_terminal wrong_commands; do
 	$t
 	result $? $t
 done
