@@ -125,6 +125,18 @@ doctor() {
 	return $rc
 }
 
+# a file system that is full
+output_fails() {
+	local option
+
+	doctor || return
+	for option in '' -j; do
+		# shellcheck disable=SC2086
+		"$noting" $option >/dev/full 2>"$work/out"
+		[ $? = 1 ] || return 1
+	done
+}
+
 # says PATTERN [NEXT]: a line begins like this, and the next one has these words
 says() {
 	local i
@@ -477,6 +489,8 @@ assert d['failed'] and [f['id'] for f in bad] == ['module-cairn'], d
 assert bad[0]['mend'] == 'sudo modprobe cairn'
 END
 result $? json
+healthy
+output_fails; result $? output_fails
 ! doctor -x && [ ${#lines[@]} = 1 ]; result $? usage
 every_report >"$work/out"; result $? every_report
 ! grep -vE ' ok |mends$' "$CAIRN_DOCTOR_SEEN" >"$work/out"; result $? each_complaint_names_a_command
