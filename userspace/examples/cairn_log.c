@@ -298,9 +298,9 @@ static int verify(const struct log_medium *medium, uint64_t at_least)
 	if (err)
 		return verify_nothing(medium, err);
 	while ((record = log_reader_next(&reader))) {
-		bad += !log_text_matches(record + 1, record->length,
+		bad += !log_text_matches(record + 1, reader.length,
 					 record->number);
-		bytes += record->length;
+		bytes += reader.length;
 	}
 	err = reader.error;
 	printf("%" PRIu64 " records, %" PRIu64 " bytes, all checksums right\n",

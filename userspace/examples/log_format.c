@@ -223,10 +223,11 @@ void log_record_make(struct log_record *record, struct log_tail *tail,
 }
 
 /* The bytes may have any contents, and a peer may change them meanwhile: the length that is
- * checked is the one that is used.
+ * checked, *@data, is the one that is used.
  */
-const struct log_record *log_record_next(const void *bytes, uint64_t base,
-					 uint64_t length, struct log_tail *tail)
+static const struct log_record *log_record_take(const void *bytes, uint64_t base,
+						uint64_t length, struct log_tail *tail,
+						uint32_t *data)
 {
 	uint64_t at = tail->offset - base;
 	const struct log_record *record;
@@ -246,7 +247,16 @@ const struct log_record *log_record_next(const void *bytes, uint64_t base,
 	    record->crc != log_record_crc(record, size))
 		return NULL;
 	log_tail_move(tail, record, size);
+	*data = size;
 	return record;
+}
+
+const struct log_record *log_record_next(const void *bytes, uint64_t base,
+					 uint64_t length, struct log_tail *tail)
+{
+	uint32_t data;
+
+	return log_record_take(bytes, base, length, tail, &data);
 }
 
 /* ---- reading ---- */
@@ -334,8 +344,8 @@ const struct log_record *log_reader_next(struct log_reader *reader)
 			reader->error = ENOMEM;
 			return NULL;
 		}
-		record = log_record_next(reader->log, 0, reader->size,
-					 &reader->tail);
+		record = log_record_take(reader->log, 0, reader->size,
+					 &reader->tail, &reader->length);
 		if (!record)
 			return NULL;
 		if (log_reader_is_new(reader, record)) {

@@ -152,6 +152,7 @@ struct log_reader {
 	uint64_t size;
 	struct log_header header;
 	struct log_tail tail;
+	uint32_t length;	/* of the last record's data: a peer may change its own */
 	uint64_t records;	/* without those left out */
 	uint64_t duplicates;
 	struct log_client *clients;	/* hash table */

@@ -218,7 +218,7 @@ int log_python_reader_next(struct log_python_reader *self,
 		.seq = found->seq,
 		.epoch = found->epoch,
 		.data = found + 1,
-		.length = found->length,
+		.length = self->reader.length,
 	};
 	return 0;
 }
