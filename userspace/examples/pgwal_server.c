@@ -83,7 +83,7 @@ static int pgwal_server_segment(struct pgwal_server *server)
 
 	if (!result)
 		return EIO;
-	good = PQntuples(result) == 1 &&
+	good = PQntuples(result) == 1 && PQnfields(result) >= 1 &&
 	       pgwal_server_size(PQgetvalue(result, 0, 0),
 				 &server->system.segment);
 	PQclear(result);
