@@ -307,6 +307,132 @@ static void reply_comes_late(void)
 	bound_before_reply(IBV_MW_TYPE_2, true);
 }
 
+/* --- a registration that fails while windows try to be bound ---------------- */
+
+#define BINDERS		2
+#define FAILURES	600
+
+/* Binds a window to a key, without an end. */
+struct binder {
+	pthread_t thread;
+	struct vt_end end, peer;	/* UC: an error needs no new connection */
+	struct ibv_mw *mw;
+	long tried, bound;
+	bool broken;
+};
+
+static struct binder binder[BINDERS];
+static u32 binders_key;		/* 0: none now */
+static bool binders_end;
+
+/* Without must(): the test does not run in this thread. Return: false: it cannot go on. */
+static bool binder_tries(struct binder *self, u32 lkey)
+{
+	struct ibv_mr region = {
+		.context = dev[1].ctx, .pd = dev[1].pd, .addr = (void *)IOVA,
+		.length = BUF, .lkey = lkey, .rkey = lkey,
+	};
+	struct ibv_mw_bind bind = {
+		.send_flags = IBV_SEND_SIGNALED,
+		.bind_info = { &region, IOVA, BUF, IBV_ACCESS_REMOTE_READ },
+	};
+	struct ibv_wc wc;
+
+	self->tried++;
+	if (ibv_bind_mw(self->end.qp, self->mw, &bind) ||
+	    vt_poll(self->end.scq, &wc, 1, LONG))
+		return false;
+	self->bound += !wc.status;
+	return !wc.status || !vt_to_state(self->end.qp, IBV_QPS_RTS);
+}
+
+static void *binder_run(void *arg)
+{
+	struct binder *self = arg;
+
+	while (!__atomic_load_n(&binders_end, __ATOMIC_ACQUIRE) && !self->broken) {
+		u32 lkey = __atomic_load_n(&binders_key, __ATOMIC_ACQUIRE);
+
+		if (lkey)
+			self->broken = !binder_tries(self, lkey);
+		else
+			usleep(100);
+	}
+	return NULL;
+}
+
+static void binders_begin(void)
+{
+	struct vt_opts opts = VT_OPTS;
+	int i;
+
+	opts.type = IBV_QPT_UC;
+	binders_end = false;
+	for (i = 0; i < BINDERS; i++) {
+		binder[i] = (struct binder){};
+		must(!vt_end_create(&binder[i].peer, &dev[0], &opts, PAGE));
+		must(!vt_end_create(&binder[i].end, &dev[1], &opts, PAGE));
+		must(!vt_connect(&binder[i].peer, &binder[i].end));
+		binder[i].mw = ibv_alloc_mw(dev[1].pd, IBV_MW_TYPE_1);
+		must(binder[i].mw);
+	}
+	for (i = 0; i < BINDERS; i++)
+		must(!pthread_create(&binder[i].thread, NULL, binder_run,
+				     &binder[i]));
+}
+
+static void binders_finish(void)
+{
+	int i;
+
+	__atomic_store_n(&binders_end, true, __ATOMIC_RELEASE);
+	for (i = 0; i < BINDERS; i++) {
+		pthread_join(binder[i].thread, NULL);
+		ktap_diag("%ld attempts", binder[i].tried);
+		ktap_ok(!binder[i].broken);
+		ktap_eq(binder[i].bound, 0);
+		must(!ibv_dealloc_mw(binder[i].mw));
+		vt_end_destroy(&binder[i].end);
+		vt_end_destroy(&binder[i].peer);
+	}
+}
+
+/* Return: was the region left, though its registration failed? -1: no userfaultfd. */
+static int binders_disturb(void)
+{
+	struct registration reg;
+	struct reply reply;
+	bool left;
+
+	if (!registration_begin(&reg, false, 8))
+		return -1;
+	reply = registration_reply(&reg);
+	must(reply.lkey);
+	__atomic_store_n(&binders_key, reply.lkey, __ATOMIC_RELEASE);
+	usleep(300);
+	ktap_eq(registration_end(&reg, false), EFAULT);
+	__atomic_store_n(&binders_key, 0, __ATOMIC_RELEASE);
+	left = !keys_dereg(reply.mr_handle);
+	registration_free(&reg);
+	return left;
+}
+
+/* ib_uverbs destroys the region. That succeeds, also while runs look at it. */
+static void reply_fails_while_tried(void)
+{
+	int i, left = 0, found = 0;
+
+	binders_begin();
+	for (i = 0; i < FAILURES && found >= 0; i++) {
+		found = binders_disturb();
+		left += found > 0;
+	}
+	binders_finish();
+	if (found < 0)
+		ktap_skip("no userfaultfd");
+	ktap_eq(left, 0);
+}
+
 static bool write_file(const char *path, const char *text)
 {
 	int fd = open(path, O_WRONLY | O_APPEND);
@@ -947,6 +1073,7 @@ static void requests_beside_srq(void)
 
 #define TESTS(X)							\
 	X(reply_fails_type_1) X(reply_fails_type_2) X(reply_comes_late)	\
+	X(reply_fails_while_tried)					\
 	X(published_before_reply)					\
 	X(keys_are_random) X(keys_are_no_series) X(empty_region)	\
 	X(zero_based) X(zero_based_on_demand) X(zero_based_windows)	\

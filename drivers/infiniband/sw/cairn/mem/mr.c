@@ -803,7 +803,7 @@ static int mr_dereg(struct ib_mr *ibmr, struct ib_udata *udata)
 	u32 persist = mr->persist, key = mr->key;
 	int later;
 
-	if (!cairn_mw_close(mr))
+	if (!cairn_mw_close_last(mr))
 		return -EBUSY;
 	later = cairn_dereg_async_ask(mr, udata);
 	if (later < 0) {

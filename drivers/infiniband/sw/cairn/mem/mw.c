@@ -123,7 +123,7 @@ static bool mw_region_allows(const struct cairn_qp *qp,
  * @region, which a window would prevent. A region of rereg_user_mr replaces a
  * listed object, and its call cannot fail any more.
  *
- * The caller is counted in region->windows, so the object is not freed.
+ * The caller is counted in region->windows, or deregisters it, so the object is not freed.
  */
 static bool mw_region_registered(const struct cairn_mr *region)
 {
@@ -131,6 +131,19 @@ static bool mw_region_registered(const struct cairn_mr *region)
 
 	return region->replaces ||
 	       (uobject && !list_empty_careful(&uobject->list));
+}
+
+/* Nothing is bound to a region that is not registered. But a run that tries to counts a
+ * window until it has looked.
+ */
+bool cairn_mw_close_last(struct cairn_mr *mr)
+{
+	while (!cairn_mw_close(mr)) {
+		if (mw_region_registered(mr))
+			return false;
+		cairn_epoch_wait(&to_cairn_dev(mr->ibmr.device)->nic.epoch);
+	}
+	return true;
 }
 
 /*

@@ -25,6 +25,18 @@ static inline bool cairn_mw_close(struct cairn_mr *mr)
 	return atomic_cmpxchg(&mr->windows, 0, -1) <= 0;
 }
 
+/**
+ * cairn_mw_close_last() - refuse bindings, as @mr is deregistered
+ * @mr: any region
+ *
+ * ib_uverbs also deregisters a region whose reply it could not copy, and that must not
+ * fail (mw_region_registered()).
+ *
+ * Context: process, sleeps.
+ * Return: false: it has windows.
+ */
+bool cairn_mw_close_last(struct cairn_mr *mr);
+
 /* Allow bindings to @mr again. */
 static inline void cairn_mw_open(struct cairn_mr *mr)
 {
