@@ -54,6 +54,14 @@ over "others go on when queue pairs end, UC" "$SLOW" -d -q 4 -n 24
 over "others go on when queue pairs end, UD" "$SLOW" -u -d -q 4 -n 24
 expect_that "queue pairs have waited" "$(counter "$DEV_A" room_waits) > $waits"
 
+# A netem keeps a reference to the socket of packets that do not count any more.
+in_a tc qdisc replace dev "$IF_A" root netem delay 40s limit 2000
+run_ok "packets that are delayed for long" in_a slow_netdev -l -u -n 8
+run_fail "the module cannot be removed while a netem has them" rmmod cairn
+in_a tc qdisc del dev "$IF_A" root
+run_ok "... and can be when they have gone" wait_for 10 rmmod cairn
+modprobe cairn && links_again || bail "no devices"
+
 # ends NAME COMMAND...: queue pairs wait while COMMAND changes the netdev
 ends() {
 	local name=$1

@@ -156,6 +156,20 @@ struct cairn_room *cairn_room_get(struct cairn_room **slot)
 	return other;
 }
 
+/* Has the socket packets? A netem with a delay takes a reference to the socket for each, and
+ * does not count it any more (skb_orphan_partial()).
+ */
+static bool room_has_packets(const struct cairn_room *room)
+{
+	if (room_used(room))
+		return true;
+	/* A netem takes the reference first. Pairs with the release of the count in
+	 * sock_wfree().
+	 */
+	smp_rmb();
+	return refcount_read(&room->sk->sk_refcnt) > 1;
+}
+
 /* Packets may stay in the network stack of a receiver on this host for any time. Meanwhile
  * rmmod fails, as cairn_rooms_stop() would wait for them.
  */
@@ -165,7 +179,7 @@ void cairn_room_put(struct cairn_room *room)
 		return;
 	/* None waits any more, so it is not scheduled again. */
 	cancel_delayed_work_sync(&room->still);
-	if (room_used(room))
+	if (room_has_packets(room))
 		room->holds_module = try_module_get(THIS_MODULE);
 	sock_release(room->sock);
 }
