@@ -231,6 +231,62 @@ static void only_what_may_be(void)
 	close_all();
 }
 
+/* Posts a list of one entry. The device does not finish it. */
+static const struct cairn_send_wqe *leave(enum ibv_wr_opcode opcode,
+					  unsigned int flags)
+{
+	uint32_t done = sq->dev->index;
+	const struct cairn_send_wqe *wqe;
+
+	wqe = post_sge(opcode, flags, IOVA, 8, KEY);
+	sq->dev->index = done;
+	return wqe;
+}
+
+/* A fence holds back all requests from it on, so a READ before it may bring their data. */
+static void behind_a_fence(void)
+{
+	uint32_t fence;
+
+	open_all(512);
+	leave(IBV_WR_RDMA_READ, 0);
+	ktap_ok(is_inline(leave(IBV_WR_SEND, 0)));
+	fence = sq->host->index;
+	leave(IBV_WR_SEND, IBV_SEND_FENCE);
+	ktap_ok(!is_inline(leave(IBV_WR_SEND, 0)));
+	ktap_ok(!is_inline(leave(IBV_WR_RDMA_WRITE, 0)));
+	sq->dev->index = fence;
+	ktap_ok(!is_inline(leave(IBV_WR_SEND, 0)));
+	sq->dev->index = fence + 1;
+	ktap_ok(is_inline(leave(IBV_WR_SEND, 0)));
+	/* a fence that is reset */
+	leave(IBV_WR_SEND, IBV_SEND_FENCE);
+	sq->dev->index = sq->host->index;
+	ktap_ok(is_inline(leave(IBV_WR_SEND, 0)));
+	close_all();
+}
+
+static void extended_behind_a_fence(void)
+{
+	const struct cairn_send_wqe *wqe;
+	struct ibv_qp_ex *ex;
+
+	open_all(512);
+	ex = &to_cqp(qp)->vqp.qp_ex;
+	wqe = fake_unit(sq, 0);
+	ibv_wr_start(ex);
+	ibv_wr_rdma_read(ex, 1, 2);
+	ibv_wr_set_sge(ex, KEY, IOVA, 8);
+	ex->wr_flags = IBV_SEND_FENCE;
+	ibv_wr_send(ex);
+	ex->wr_flags = 0;
+	ibv_wr_send(ex);
+	ibv_wr_set_sge(ex, KEY, IOVA, 8);
+	ktap_eq(ibv_wr_complete(ex), 0);
+	ktap_ok(!is_inline(wqe + 2));
+	close_all();
+}
+
 static void lists(void)
 {
 	struct ibv_sge sge[5];
@@ -422,6 +478,8 @@ static const struct ktap_test tests[] = {
 	KTAP(by_call),
 	KTAP(unknown_stays_a_list),
 	KTAP(only_what_may_be),
+	KTAP(behind_a_fence),
+	KTAP(extended_behind_a_fence),
 	KTAP(lists),
 	KTAP(regions_end),
 	KTAP(extended_late), KTAP(extended),

@@ -420,6 +420,37 @@ STATEMENT(fence_waits_for_read, "IBTA 10.8.3.3",
 	close_ends();
 }
 
+STATEMENT(fence_holds_later_requests, "IBTA 10.8.3.3",
+	  "A request behind one with a fence starts after it: it sends what READs before the fence brought.")
+{
+	struct ibv_sge sge;
+	struct ibv_send_wr wr[] = {
+		{ .wr_id = 1, .next = &wr[1], .sg_list = &sge, .num_sge = 1,
+		  .opcode = IBV_WR_RDMA_READ, .send_flags = IBV_SEND_SIGNALED },
+		{ .wr_id = 2, .next = &wr[2], .opcode = IBV_WR_RDMA_WRITE,
+		  .send_flags = IBV_SEND_SIGNALED | IBV_SEND_FENCE },
+		{ .wr_id = 3, .sg_list = &sge, .num_sge = 1,
+		  .opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED },
+	}, *bad;
+	int i, k;
+
+	open_ends(IBV_QPT_RC);
+	for (i = 0; i < 20; i++) {
+		memset(a.buf, 0, 8);
+		vt_fill(b.buf, 8, i);
+		sge = sge_of(&a, 8);
+		for (k = 0; k < 3; k++) {
+			wr[k].wr.rdma.remote_addr = (uintptr_t)b.buf + (k ? 30000 : 0);
+			wr[k].wr.rdma.rkey = b.mr->rkey;
+		}
+		must(!ibv_post_send(a.qp, wr, &bad));
+		for (k = 1; k <= 3; k++)
+			expect_wc(a.scq, k, IBV_WC_SUCCESS);
+		ktap_eq(vt_check(b.buf + 30000, 8, i), -1);
+	}
+	close_ends();
+}
+
 STATEMENT(send_shows_write, "IBTA 10.8.3.3",
 	  "When a SEND has completed at the receiver, the data of all WRITEs before it is there.")
 {

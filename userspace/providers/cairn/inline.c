@@ -34,7 +34,17 @@ void cairn_inline_init(struct cairn_qp *qp, uint32_t asked)
 	qp->inline_threshold = inline_min(env, qp->max_inline);
 }
 
-bool cairn_inline_rule(const struct cairn_qp *qp, const struct cairn_wqe_op *op,
+/* Whether the device may not have begun what is posted now, because a request with a
+ * fence waits before it.
+ */
+static bool inline_fenced(struct cairn_qp *qp)
+{
+	if (qp->fenced && cairn_ring_passed(&qp->sq.ring, qp->fence_at))
+		qp->fenced = false;
+	return qp->fenced;
+}
+
+bool cairn_inline_rule(struct cairn_qp *qp, const struct cairn_wqe_op *op,
 		       const struct ibv_sge *sges, size_t num_sge,
 		       struct cairn_inline *in)
 {
@@ -43,7 +53,7 @@ bool cairn_inline_rule(const struct cairn_qp *qp, const struct cairn_wqe_op *op,
 					__ATOMIC_RELAXED);
 
 	if (!most || !cairn_wqe_form_inlines(op) || !num_sge ||
-	    num_sge > CAIRN_INLINE_PIECES)
+	    num_sge > CAIRN_INLINE_PIECES || inline_fenced(qp))
 		return false;
 	in->n = num_sge;
 	in->bytes = 0;

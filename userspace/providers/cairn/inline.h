@@ -30,9 +30,10 @@ void cairn_inline_init(struct cairn_qp *qp, uint32_t asked);
 /*
  * Return: whether the rule says inline; then @in is filled. The caller has checked the
  * list against the QP's limits. The request has no fence: with one, an earlier READ may
- * still be writing the data.
+ * still be writing the data. The same holds for requests behind one with a fence. The
+ * send queue is locked.
  */
-bool cairn_inline_rule(const struct cairn_qp *qp, const struct cairn_wqe_op *op,
+bool cairn_inline_rule(struct cairn_qp *qp, const struct cairn_wqe_op *op,
 		       const struct ibv_sge *sges, size_t num_sge,
 		       struct cairn_inline *in);
 

@@ -42,6 +42,8 @@ struct cairn_qp {
 	uint32_t max_send_sge;
 	uint32_t max_inline;		/* bytes */
 	uint32_t inline_threshold;	/* bytes, inline.h; atomic */
+	uint32_t fence_at;		/* where the last WQE with a fence begins */
+	bool fenced;			/* the device may not have finished it */
 	const struct ibv_pd *pd;
 	struct cairn_pd *parent;	/* pd.h; or NULL */
 	uint8_t type_bit;		/* enum cairn_qp_types */

@@ -38,6 +38,10 @@
  *     loaded. Pairs with the device, which found the queue full: it stores dev.wakeup,
  *     full barrier, then re-reads host.index.
  *
+ * (l) cairn_ring_passed(): dev.index with acquire, then memory is read that an earlier
+ *     READ of the queue wrote. Pairs with the device's store-release of dev.index after
+ *     it has placed the data.
+ *
  * (g), (h) and (k) are in ready.h.
  *
  * Indices are free-running and wrap at 2^32; only differences mean anything.
@@ -136,6 +140,14 @@ static inline uint32_t cairn_ring_used(const struct cairn_ring *ring)
 	uint32_t done = __atomic_load_n(&ring->dev->index, __ATOMIC_ACQUIRE);
 
 	return cairn_ring_load(&ring->host->index) - done;
+}
+
+/* Barrier (l): whether the device has finished the WQE at @index, which was posted. */
+static inline bool cairn_ring_passed(const struct cairn_ring *ring, uint32_t index)
+{
+	uint32_t done = __atomic_load_n(&ring->dev->index, __ATOMIC_ACQUIRE);
+
+	return (int32_t)(done - index) > 0;
 }
 
 /* Barriers (e) and (j): whether completions wait for the room that is made. They came

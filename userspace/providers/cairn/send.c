@@ -238,7 +238,7 @@ struct send_plan {
 };
 
 /* Return: EINVAL if the QP does not take such a request. */
-static int send_plan(const struct cairn_qp *qp, const struct ibv_send_wr *wr,
+static int send_plan(struct cairn_qp *qp, const struct ibv_send_wr *wr,
 		     enum ibv_mw_type windows, struct send_plan *plan)
 {
 	plan->opcode = send_opcode(wr->opcode);

@@ -91,8 +91,11 @@ struct cairn_send_wqe *cairn_wqe_begin(struct cairn_qp *qp, uint8_t opcode,
 		flags |= CAIRN_WQE_SIGNALED;
 	if (send_flags & IBV_SEND_SOLICITED)
 		flags |= CAIRN_WQE_SOLICITED;
-	if (send_flags & IBV_SEND_FENCE)
+	if (send_flags & IBV_SEND_FENCE) {
 		flags |= CAIRN_WQE_FENCE;
+		qp->fence_at = ring->index;
+		qp->fenced = true;
+	}
 	if (send_flags & CAIRNDV_SEND_EARLY)
 		flags |= CAIRN_WQE_EARLY;
 	wqe->wr_id = wr_id;
