@@ -105,12 +105,23 @@ held() {
 	return $rc
 }
 
+# counted COMMAND...: with a module that has a device count more than there is
+counted() {
+	local rc=0
+
+	insmod "$(kmod cairn_taken)" || return 125
+	nsenter --net=/run/netns/a "$@" || rc=$?
+	rmmod cairn_taken
+	return $rc
+}
+
 # finds WORD...: 0 when the test passes
 finds() {
 	case $1 in
 	kapi | rounds | polls) "$1" ;;
 	memcg) charged "$2" ;;
 	verbs_basic) held "$@" ;;
+	shares) counted "$@" ;;
 	security) nsenter --net=/run/netns/a "$@" ;;
 	persist_shadow) shadow persist_shadow -n "${CAIRN_SOAK:+1}5" -s 7 ;;
 	*) in_a "$@" ;;

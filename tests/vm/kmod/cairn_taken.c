@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * Lets a device count objects that it does not have. A test reaches limits of millions of
- * objects so. "DEVICE KIND MORE" in the parameter "taken" adds MORE, which may be negative.
+ * objects so, or of much memory. "DEVICE KIND MORE" in the parameter "taken" adds MORE, which may be negative.
  * The parameter then reads as the number of that kind.
  */
 #include <linux/module.h>
@@ -13,7 +13,7 @@ static const char * const kinds[] = {
 	[CAIRN_SHARE_PD] = "pd", [CAIRN_SHARE_XRCD] = "xrcd",
 	[CAIRN_SHARE_AH] = "ah", [CAIRN_SHARE_MR] = "mr",
 	[CAIRN_SHARE_CQ] = "cq", [CAIRN_SHARE_QP] = "qp",
-	[CAIRN_SHARE_SRQ] = "srq",
+	[CAIRN_SHARE_SRQ] = "srq", [CAIRN_SHARE_WAITING] = "waiting",
 };
 
 static int taken_last;
@@ -27,7 +27,7 @@ static int taken_set(const char *value, const struct kernel_param *param)
 
 	if (sscanf(value, "%63s %7s %d", name, kind, &more) != 3)
 		return -EINVAL;
-	while (strcmp(kinds[index], kind))
+	while (!kinds[index] || strcmp(kinds[index], kind))
 		if (++index == ARRAY_SIZE(kinds))
 			return -EINVAL;
 	ibdev = find_dev(name);

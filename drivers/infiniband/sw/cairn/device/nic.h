@@ -77,6 +77,7 @@ struct cairn_nic {
 	struct net *net;
 	bool removed;			/* cairn_net_ops.remove was called */
 	bool readdressed;		/* an address was removed since the attach */
+	u32 max_waiting;		/* CAIRN_SHARE_WAITING, see lane/exec.h */
 	struct cairn_room *room;	/* of kernel consumers (lane/room.h); or NULL */
 	struct cairn_faults *faults;	/* fault/rules.h; NULL: there never was a rule */
 };

@@ -29,6 +29,7 @@ enum cairn_share_kind {
 	CAIRN_SHARE_GROUP,		/* of multicast, device/mcast.h */
 	CAIRN_SHARE_QUESTION,		/* to a peer, until it has an answer */
 	CAIRN_SHARE_COMP_CNTR,
+	CAIRN_SHARE_WAITING,		/* 64 KiB of received packets: lane/exec.h */
 	CAIRN_SHARE_WORD,		/* of a lane, not of a device: lane/watch.c */
 	CAIRN_SHARE_KINDS
 };

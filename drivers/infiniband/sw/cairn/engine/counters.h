@@ -37,7 +37,7 @@
 	X(RX_PKEY_ERRORS, rx_pkey_errors, "packets with a P_Key that does not fit") \
 	X(RX_QKEY_ERRORS, rx_qkey_errors, "UD packets with a wrong Q_Key") \
 	X(RX_OVERFLOW, rx_overflow,					\
-	  "packets dropped at a QP's receive bound")			\
+	  "packets dropped at a QP's receive bound, or that of its user")	\
 	X(RX_NO_SRQ, rx_no_srq,						\
 	  "XRC requests for an SRQ that does not exist or is of another domain") \
 	X(RX_NO_WQE, rx_no_wqe,						\

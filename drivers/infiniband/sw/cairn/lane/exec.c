@@ -27,6 +27,8 @@
 #include <linux/delay.h>
 #include <linux/jiffies.h>
 #include <linux/lockdep.h>
+#include <linux/minmax.h>
+#include <linux/mm.h>
 #include <linux/netfilter.h>
 #include <linux/prefetch.h>
 #include <linux/wait_bit.h>
@@ -60,6 +62,9 @@
  */
 #define CAIRN_SETTLE_RUNS	32
 #define CAIRN_SETTLE_WAITS	1000
+/* Bounds of cairn_exec_max_waiting(): 16 MiB and 64 GiB. */
+#define CAIRN_MIN_WAITING	256
+#define CAIRN_MAX_WAITING	(1024 * 1024)
 
 /* Sides that runs of this CPU have handed packets to. Used below cairn_cpu_lock(). */
 struct exec_handed {
@@ -201,6 +206,33 @@ static u32 exec_rx_train(struct cairn_exec *exec, enum cairn_side_id side,
 	return n;
 }
 
+/* Give parts of the queue back until @left are taken. */
+static void exec_rxq_give_parts(struct cairn_exec_side *state, u8 left)
+{
+	struct cairn_exec *exec = state->exec;
+
+	lockdep_assert_held(&state->rxq.lock);
+	for (; state->rxq_parts > left; state->rxq_parts--)
+		cairn_share_give(exec->nic, CAIRN_SHARE_WAITING, exec->user);
+}
+
+/* Take the parts that a queue of @bytes needs. Return: false if there are not as many. */
+static bool exec_rxq_take_parts(struct cairn_exec_side *state, u32 bytes)
+{
+	struct cairn_exec *exec = state->exec;
+	u8 before = state->rxq_parts;
+
+	lockdep_assert_held(&state->rxq.lock);
+	static_assert(CAIRN_RXQ_BYTES / CAIRN_RXQ_PART <= U8_MAX);
+	for (; bytes > (state->rxq_parts + 1) * CAIRN_RXQ_PART; state->rxq_parts++)
+		if (cairn_share_take_for(exec->nic, CAIRN_SHARE_WAITING,
+					 exec->nic->max_waiting, exec->user)) {
+			exec_rxq_give_parts(state, before);
+			return false;
+		}
+	return true;
+}
+
 static struct sk_buff *exec_rxq_take(struct cairn_exec_side *state)
 {
 	struct sk_buff *skb;
@@ -211,18 +243,21 @@ static struct sk_buff *exec_rxq_take(struct cairn_exec_side *state)
 	skb = __skb_dequeue(&state->rxq);
 	if (skb)
 		state->rxq_bytes -= skb->truesize;
+	if (skb_queue_empty(&state->rxq))
+		exec_rxq_give_parts(state, 0);
 	spin_unlock(&state->rxq.lock);
 	return skb;
 }
 
-/* Return: false when the queue is full. */
+/* Return: false when the queue is full, or the user has no share for more. */
 static bool exec_rxq_add(struct cairn_exec_side *state, struct sk_buff *skb)
 {
 	bool room;
 
 	spin_lock(&state->rxq.lock);
 	room = skb_queue_len(&state->rxq) < CAIRN_RXQ_SKBS &&
-	       state->rxq_bytes + skb->truesize <= CAIRN_RXQ_BYTES;
+	       state->rxq_bytes + skb->truesize <= CAIRN_RXQ_BYTES &&
+	       exec_rxq_take_parts(state, state->rxq_bytes + skb->truesize);
 	if (room) {
 		state->rxq_bytes += skb->truesize;
 		__skb_queue_tail(&state->rxq, skb);
@@ -792,6 +827,13 @@ void cairn_exec_unlock(struct cairn_exec *exec)
 	cairn_cpu_unlock();
 }
 
+u32 cairn_exec_max_waiting(void)
+{
+	u64 parts = ((u64)totalram_pages() << PAGE_SHIFT) / 8 / CAIRN_RXQ_PART;
+
+	return clamp_t(u64, parts, CAIRN_MIN_WAITING, CAIRN_MAX_WAITING);
+}
+
 void cairn_exec_init(struct cairn_exec *exec, struct cairn_qpc *qpc,
 		     struct cairn_nic *nic)
 {
@@ -813,6 +855,15 @@ void cairn_exec_init(struct cairn_exec *exec, struct cairn_qpc *qpc,
 	atomic_set(&exec->draining, 0);
 }
 
+static void exec_rxq_purge(struct cairn_exec_side *state)
+{
+	skb_queue_purge(&state->rxq);
+	spin_lock_bh(&state->rxq.lock);
+	state->rxq_bytes = 0;
+	exec_rxq_give_parts(state, 0);
+	spin_unlock_bh(&state->rxq.lock);
+}
+
 void cairn_exec_stop(struct cairn_exec *exec)
 {
 	unsigned int side;
@@ -823,10 +874,8 @@ void cairn_exec_stop(struct cairn_exec *exec)
 	/* Pairs with drain_finish(): its run is over, and what it kept is seen below. */
 	wait_var_event(&exec->draining, atomic_read_acquire(&exec->draining) ==
 						CAIRN_DRAIN_AWAITED);
-	for (side = 0; side < CAIRN_SIDES; side++) {
-		skb_queue_purge(&exec->side[side].rxq);
-		exec->side[side].rxq_bytes = 0;
-	}
+	for (side = 0; side < CAIRN_SIDES; side++)
+		exec_rxq_purge(&exec->side[side]);
 	cairn_hold_purge(exec);
 	cairn_watch_put(exec->watch, exec->id);
 }

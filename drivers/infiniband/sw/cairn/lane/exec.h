@@ -41,6 +41,10 @@ struct cairn_lane;
  */
 #define CAIRN_RXQ_SKBS		1024
 #define CAIRN_RXQ_BYTES		(2 * 1024 * 1024)
+/* Beyond its first 64 KiB an rxq counts in such parts for the user of the QP
+ * (CAIRN_SHARE_WAITING), until it is empty: a user may have many QPs.
+ */
+#define CAIRN_RXQ_PART		(64 * 1024)
 
 #define CAIRN_NOT_DRAINING	(-1)
 /* cairn_exec_stop() adds it to cairn_exec.draining while it waits for 0 bound sides. */
@@ -56,6 +60,7 @@ struct cairn_exec_side {
 	struct sk_buff_head rxq;
 	int drain_cpu;			/* bound to this CPU; or CAIRN_NOT_DRAINING */
 	bool to_lane;			/* the lane runs the side when the binding ends */
+	u8 rxq_parts;			/* that count for the user; under rxq.lock */
 	/* The engine's deadline. alarm.due is written under the side's lock, alarm.set
 	 * and the timer under lane->lock.
 	 */
@@ -97,6 +102,10 @@ struct cairn_exec {
 	struct cairn_watch *watch;	/* lane/watch.h */
 	u64 *ready;			/* word of the ready map; NULL: kernel QP */
 	u32 id;				/* the QP's number in the watch */
+	/* rxq_parts count for this user; NULL: a kernel consumer. The owner sets it before
+	 * the QP is in the table, and has a reference until cairn_exec_stop() is over.
+	 */
+	struct cairn_share_user *user;
 };
 
 /*
@@ -135,6 +144,11 @@ static inline struct cairn_rx_cb *cairn_rx_cb(struct sk_buff *skb)
 	BUILD_BUG_ON(sizeof(struct cairn_rx_cb) > sizeof(skb->cb));
 	return (struct cairn_rx_cb *)skb->cb;
 }
+
+/* Parts of CAIRN_RXQ_PART that the rxqs of a device may have together: an eighth of the
+ * memory of the host, from 16 MiB to 64 GiB. Any context.
+ */
+u32 cairn_exec_max_waiting(void);
 
 /**
  * cairn_exec_init() - initialise @exec for @qpc

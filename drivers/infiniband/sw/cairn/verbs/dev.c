@@ -432,6 +432,7 @@ static void dev_init(struct cairn_dev *dev, struct net_device *ndev)
 	dev->nic.ndev = ndev;
 	dev->nic.idle_us = CAIRN_IDLE_US;
 	dev->nic.held_seed = get_random_u32();
+	dev->nic.max_waiting = cairn_exec_max_waiting();
 	netdev_hold(ndev, &dev->ndev_tracker, GFP_KERNEL);
 	dev->port_state = cairn_link_state(dev);
 }

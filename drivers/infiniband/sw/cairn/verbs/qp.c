@@ -473,6 +473,7 @@ static int qp_create(struct ib_qp *ibqp, struct ib_qp_init_attr *init,
 	ibqp->qp_num = qpn;
 	qp->cold->cap = init->cap;
 	qp->cold->user = user;
+	qp->exec.user = user;
 	err = qp_join_lane(qp, &resp);
 	if (err)
 		goto err_qpn;
