@@ -6,6 +6,9 @@
  * run with interrupts off, which stops the clock of the rest of the kernel. Write
  * milliseconds to the parameter ms; it is 0 again when a packet was held.
  *
+ * Write milliseconds to bind_ms, and the next run that binds a window is held after it
+ * has counted the window in the region, and before it looks whether it may.
+ *
  * While hold_lanes is 1 it holds the lanes that poll, as a host with other work for the
  * CPU does, each for at most a tenth of a second. lanes_held counts
  * them.
@@ -25,6 +28,10 @@ static unsigned int ms;
 module_param(ms, uint, 0600);
 MODULE_PARM_DESC(ms, "milliseconds, 6000 at most, for the next packet");
 
+static unsigned int bind_ms;
+module_param(bind_ms, uint, 0600);
+MODULE_PARM_DESC(bind_ms, "milliseconds, 6000 at most, for the next binding of a window");
+
 static unsigned int hold_lanes;
 module_param(hold_lanes, uint, 0600);
 MODULE_PARM_DESC(hold_lanes, "1: lanes that poll are held");
@@ -42,6 +49,17 @@ static void delay_copy(unsigned long ip, unsigned long parent_ip,
 
 static struct ftrace_ops delay_ops = {
 	.func = delay_copy,
+};
+
+static void delay_bind(unsigned long ip, unsigned long parent_ip,
+		       struct ftrace_ops *ops, struct ftrace_regs *regs)
+{
+	if (READ_ONCE(bind_ms))
+		mdelay(min(xchg(&bind_ms, 0), DELAY_MAX_MS));
+}
+
+static struct ftrace_ops delay_bind_ops = {
+	.func = delay_bind,
 };
 
 static void delay_lane(unsigned long ip, unsigned long parent_ip,
@@ -71,12 +89,22 @@ static int __init cairn_delay_init(void)
 		return err;
 	err = watch_call_begin(&delay_lane_ops, "cairn_watches_poll");
 	if (err)
-		watch_call_end(&delay_ops);
+		goto err_copy;
+	err = watch_call_begin(&delay_bind_ops, "mw_region_registered*");
+	if (err)
+		goto err_lane;
+	return 0;
+
+err_lane:
+	watch_call_end(&delay_lane_ops);
+err_copy:
+	watch_call_end(&delay_ops);
 	return err;
 }
 
 static void __exit cairn_delay_exit(void)
 {
+	watch_call_end(&delay_bind_ops);
 	watch_call_end(&delay_lane_ops);
 	watch_call_end(&delay_ops);
 }

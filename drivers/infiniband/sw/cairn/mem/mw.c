@@ -124,8 +124,9 @@ static bool mw_region_allows(const struct cairn_qp *qp,
  * listed object, and its call cannot fail any more.
  *
  * The caller is counted in region->windows, or deregisters it, so the object is not freed.
+ * Not inlined, for tests that hold a run here.
  */
-static bool mw_region_registered(const struct cairn_mr *region)
+static noinline bool mw_region_registered(const struct cairn_mr *region)
 {
 	const struct ib_uobject *uobject = READ_ONCE(region->ibmr.uobject);
 
