@@ -95,23 +95,14 @@ charged() {
 	return $rc
 }
 
-# held COMMAND...: with a module that can delay lanes
-held() {
-	local rc=0
+# beside MODULE COMMAND...: with a module of tests
+beside() {
+	local rc=0 module=$1
 
-	insmod "$(kmod cairn_delay)" || return 125
+	shift
+	insmod "$(kmod "$module")" || return 125
 	nsenter --net=/run/netns/a "$@" || rc=$?
-	rmmod cairn_delay
-	return $rc
-}
-
-# counted COMMAND...: with a module that has a device count more than there is
-counted() {
-	local rc=0
-
-	insmod "$(kmod cairn_taken)" || return 125
-	nsenter --net=/run/netns/a "$@" || rc=$?
-	rmmod cairn_taken
+	rmmod "$module"
 	return $rc
 }
 
@@ -120,8 +111,8 @@ finds() {
 	case $1 in
 	kapi | rounds | polls) "$1" ;;
 	memcg) charged "$2" ;;
-	verbs_basic) held "$@" ;;
-	shares) counted "$@" ;;
+	verbs_basic) beside cairn_delay "$@" ;;	# it can delay lanes
+	shares) beside cairn_taken "$@" ;;	# it has a device count more than there is
 	security) nsenter --net=/run/netns/a "$@" ;;
 	persist_shadow) shadow persist_shadow -n "${CAIRN_SOAK:+1}5" -s 7 ;;
 	*) in_a "$@" ;;
