@@ -3,6 +3,7 @@
 # topology: pair
 # timeout: 450
 # kernels: 6.1 6.12
+# once: 6.12
 # boot: own
 #
 # A chain of hops: the writer at a, the first hop at b, two more at c, which b reaches by

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 # topology: pair
 # timeout: 900
+# once: 6.12
 # full: 6.12 (6.1: two changes of the leader)
 # boot: own
 # nvdimm: 256M

@@ -3,6 +3,7 @@
 # topology: pair
 # timeout: 450
 # kernels: 6.1 6.12
+# once: 6.12
 # nvdimm: 256M
 #
 # The example, a log on devdax and in a file, and its records after its target was
