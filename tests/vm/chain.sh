@@ -162,13 +162,13 @@ run_fail "a port that is none is refused" cairn_chain serve -m anonymous -p 7000
 expect "... as such" "$(output | grep -c -e '-p 70000: want 1 to 65535')" 1
 
 # the device of two hops goes, and that of a target of cairn_log
-start_server c "$lib_tmp/log" "cairn_log serve -m anonymous -s 16M -p 7490"
+start_server c "$lib_tmp/log" "cairn_log serve -m $lib_tmp/log.file -s 16M -p 7490"
 log=$started
 start b "$lib_tmp/append" "exec cairn_log append -c -e -a $IP_C,7490 -n 1000000 -l 8"
 append=$started
 chain
 begin 8000
-wait_for 60 grep -q 'next record' "$lib_tmp/append"
+wait_for 60 grep -q 'next record' "$lib_tmp/append" || lib_show "$lib_tmp/append"
 in_c rdma link delete cairn_c
 ends "a device goes: the writer gets an error" 1
 expect_exit "... and its hop ends" 60 "$third" 1
