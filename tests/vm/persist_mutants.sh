@@ -112,8 +112,7 @@ finds() {
 	kapi | rounds | polls) "$1" ;;
 	memcg) charged "$2" ;;
 	verbs_basic) beside cairn_delay "$@" ;;	# it can delay lanes
-	shares) beside cairn_taken "$@" ;;	# it has a device count more than there is
-	security) nsenter --net=/run/netns/a "$@" ;;
+	shares | security) beside cairn_taken "$@" ;;	# they have a device count more than there is
 	persist_shadow) shadow persist_shadow -n "${CAIRN_SOAK:+1}5" -s 7 ;;
 	*) in_a "$@" ;;
 	esac

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * Lets a device count objects that it does not have. A test reaches limits of millions of
- * objects so, or of much memory. "DEVICE KIND MORE" in the parameter "taken" adds MORE, which may be negative.
- * The parameter then reads as the number of that kind.
+ * objects so, or of much memory. "DEVICE KIND MORE" in the parameter "taken" adds MORE,
+ * which may be negative. The parameter then reads as the number of that kind. The kind
+ * "kept" is bytes of packets ahead of a gap.
  */
 #include <linux/module.h>
 #include <linux/string.h>
@@ -18,6 +19,13 @@ static const char * const kinds[] = {
 
 static int taken_last;
 
+static int taken_add(struct cairn_nic *nic, size_t index, int more)
+{
+	if (index == ARRAY_SIZE(kinds))
+		return atomic64_add_return(more, &nic->held.total);
+	return atomic_add_return(more, &nic->shares.taken[index]);
+}
+
 static int taken_set(const char *value, const struct kernel_param *param)
 {
 	char name[IB_DEVICE_NAME_MAX], kind[8];
@@ -27,13 +35,14 @@ static int taken_set(const char *value, const struct kernel_param *param)
 
 	if (sscanf(value, "%63s %7s %d", name, kind, &more) != 3)
 		return -EINVAL;
-	while (!kinds[index] || strcmp(kinds[index], kind))
-		if (++index == ARRAY_SIZE(kinds))
-			return -EINVAL;
+	while (index < ARRAY_SIZE(kinds) && (!kinds[index] || strcmp(kinds[index], kind)))
+		index++;
+	if (index == ARRAY_SIZE(kinds) && strcmp(kind, "kept"))
+		return -EINVAL;
 	ibdev = find_dev(name);
 	if (!ibdev)
 		return -ENODEV;
-	taken_last = atomic_add_return(more, &to_cairn_dev(ibdev)->nic.shares.taken[index]);
+	taken_last = taken_add(&to_cairn_dev(ibdev)->nic, index, more);
 	ib_device_put(ibdev);
 	return 0;
 }

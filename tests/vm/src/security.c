@@ -1035,21 +1035,17 @@ static u64 keep_ahead(int from, int packets)
 	return now_full;
 }
 
-/* Kept packets of one address have a bound, and room comes back with time. */
-static void packets_ahead_are_bounded(void)
+/* Some packets for the ends from @from on are beyond a bound, and room comes back with
+ * time.
+ */
+static void ahead_is_bounded(int from)
 {
-	struct vt_opts opts = VT_OPTS;
 	u64 full = 0, quickest_ms = ~0ull;
 	int i;
 
-	for (i = 0; i < AHEAD_QPS; i++) {
-		must(!vt_end_create(&near[i], &da, &opts, BUF));
-		must(!vt_end_create(&far[i], &db, &opts, BUF));
-		must(!vt_connect(&near[i], &far[i]));
-	}
 	/* a busy machine may take longer than that */
 	for (i = 0; i < 10 && !full; i++) {
-		full = keep_ahead(0, AHEAD_PACKETS);
+		full = keep_ahead(from, AHEAD_PACKETS);
 		if (ahead_ms < quickest_ms)
 			quickest_ms = ahead_ms;
 		sleep(1);
@@ -1059,11 +1055,68 @@ static void packets_ahead_are_bounded(void)
 	else
 		ktap_ok(full > 0);
 	ktap_eq(keep_ahead(AHEAD_QPS - 1, 50), 0);
+}
+
+static void ahead_connect(void)
+{
+	struct vt_opts opts = VT_OPTS;
+	int i;
+
+	for (i = 0; i < AHEAD_QPS; i++) {
+		must(!vt_end_create(&near[i], &da, &opts, BUF));
+		must(!vt_end_create(&far[i], &db, &opts, BUF));
+		must(!vt_connect(&near[i], &far[i]));
+	}
+}
+
+static void ahead_disconnect(void)
+{
+	int i;
+
 	for (i = 0; i < AHEAD_QPS; i++) {
 		ktap_eq(vt_state(far[i].qp), IBV_QPS_RTS);
 		vt_end_destroy(&near[i]);
 		vt_end_destroy(&far[i]);
 	}
+}
+
+/* Kept packets of one address have a bound. */
+static void packets_ahead_are_bounded(void)
+{
+	ahead_connect();
+	ahead_is_bounded(0);
+	ahead_disconnect();
+}
+
+/* tests/vm/kmod/cairn_taken.c */
+#define TAKEN	"/sys/module/cairn_taken/parameters/taken"
+
+/* What others leave of the 64 MiB of a device: more than the packets for two ends take. */
+#define AHEAD_LEFT	(5 << 20)
+
+static void ahead_taken(int bytes)
+{
+	FILE *file = fopen(TAKEN, "w");
+
+	must(file && fprintf(file, "%s kept %d", vt_name_b(), bytes) > 0 && !fclose(file));
+}
+
+/* A user keeps half of what others leave, and another one finds the rest. */
+static void packets_ahead_have_shares(void)
+{
+	int others = (64 << 20) - AHEAD_LEFT;
+
+	if (access(TAKEN, W_OK)) {
+		ktap_skip("no module that counts bytes");
+		return;
+	}
+	ahead_connect();
+	ktap_eq(keep_ahead(AHEAD_QPS - 2, AHEAD_PACKETS), 0);
+	sleep(1);
+	ahead_taken(others);
+	ahead_is_bounded(AHEAD_QPS - 2);
+	ahead_taken(-others);
+	ahead_disconnect();
 }
 
 /* One message from near[0] to far[0]. */
@@ -1225,10 +1278,11 @@ static void packets_and_mr_cache(void)
 	ktap_diag("%d regions", n);
 	must(n > 4 * SOME_SETS);
 	use_all(mr, n);
-	ktap_eq(write_to_all(mr, n, two.qp->qp_num, false), 0);
-	ktap_eq(write_to_all(mr, n, 0xfffff0, true), 0);
+	/* other traffic evicts a line when a CPU new to it runs its queue pairs */
+	ktap_ok(write_to_all(mr, n, two.qp->qp_num, false) < SOME_SETS / 4);
+	ktap_ok(write_to_all(mr, n, 0xfffff0, true) < SOME_SETS / 4);
 	/* ... and packets for a QP do, so the test can see it */
-	ktap_ok(write_to_all(mr, n, two.qp->qp_num, true) > 0);
+	ktap_ok(write_to_all(mr, n, two.qp->qp_num, true) > SOME_SETS / 4);
 	security_disconnect();
 	/* the quick way to free all regions */
 	vt_close(&db);
@@ -1297,7 +1351,8 @@ static void poisoned_memory(void)
 	X(packets_wrong_icrc) X(packets_wrong_pkey)			\
 	X(responses_for_datagrams) X(packets_for_nobody)		\
 	X(packets_malformed) X(packets_random) X(packets_forged)	\
-	X(packets_ahead_are_bounded) X(packets_from_another_port)		\
+	X(packets_ahead_are_bounded) X(packets_ahead_have_shares)		\
+	X(packets_from_another_port)					\
 	X(packets_and_mr_cache) X(keys_are_no_series) X(poisoned_memory)
 
 VT_TESTS(TESTS)

@@ -21,6 +21,17 @@ static u32 hold_run_packets(const struct cairn_rx_cb *cb)
 	return DIV_ROUND_UP(cb->len, cb->stride);
 }
 
+/* What the user of the QP has, see engine/quota.h. */
+static atomic64_t *hold_of_user(struct cairn_exec *exec)
+{
+	return exec->user ? &exec->user->kept_bytes : NULL;
+}
+
+static void hold_put(struct cairn_exec *exec, u32 bytes)
+{
+	cairn_quota_put(&exec->nic->held, hold_of_user(exec), exec->hold.peer, bytes);
+}
+
 static void hold_drop(struct cairn_exec *exec, struct sk_buff *run)
 {
 	struct cairn_hold *hold = &exec->hold;
@@ -28,7 +39,7 @@ static void hold_drop(struct cairn_exec *exec, struct sk_buff *run)
 	rb_erase(&run->rbnode, &hold->runs);
 	hold->num--;
 	hold->bytes -= run->truesize;
-	cairn_quota_put(&exec->nic->held, hold->peer, run->truesize);
+	hold_put(exec, run->truesize);
 	consume_skb(run);
 }
 
@@ -102,7 +113,7 @@ static bool hold_has_room(struct cairn_exec *exec, u32 bytes)
 	if (!hold->num)
 		hold->peer = jhash2((__force const u32 *)peer->s6_addr32, 4,
 				    exec->nic->held_seed);
-	return cairn_quota_take(&exec->nic->held, hold->peer, bytes);
+	return cairn_quota_take(&exec->nic->held, hold_of_user(exec), hold->peer, bytes);
 }
 
 static bool hold_insert(struct cairn_exec *exec, struct hold_place *place,
@@ -115,7 +126,7 @@ static bool hold_insert(struct cairn_exec *exec, struct hold_place *place,
 		return false;
 	run = skb_clone(skb, GFP_ATOMIC | __GFP_NOWARN);
 	if (!run) {
-		cairn_quota_put(&exec->nic->held, hold->peer, skb->truesize);
+		hold_put(exec, skb->truesize);
 		return false;
 	}
 	cairn_rx_cb(run)->first = NULL;

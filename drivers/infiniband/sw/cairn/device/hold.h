@@ -3,8 +3,8 @@
  * Keeps request packets that were received behind a gap (engine/hold.c).
  *
  * A QP may keep as much as one of its receive queues. Kept packets wait for the peer,
- * possibly for long. So there are also bounds for all QPs of a device and for all QPs
- * that are connected to one peer (engine/quota.h).
+ * possibly for long. So there are also bounds for all QPs of a device, for all QPs of a
+ * user and for all QPs that are connected to one peer (engine/quota.h).
  */
 #ifndef CAIRN_DEVICE_HOLD_H
 #define CAIRN_DEVICE_HOLD_H

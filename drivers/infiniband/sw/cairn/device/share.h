@@ -40,6 +40,7 @@ struct cairn_share_user {
 	kuid_t uid;
 	refcount_t refs;
 	atomic_t has[CAIRN_SHARE_KINDS];
+	atomic64_t kept_bytes;		/* of packets ahead of a gap: device/hold.h */
 };
 
 /* In this order, as the data path reads what is behind it in struct cairn_nic: the

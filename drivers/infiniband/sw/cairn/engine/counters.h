@@ -53,7 +53,7 @@
 	X(RX_HELD_REFUSED, rx_held_refused,				\
 	  "kept requests that were not used: two contents, or none that fits") \
 	X(RX_HELD_FULL, rx_held_full,					\
-	  "requests ahead of a gap dropped: bound of the QP, peer or device") \
+	  "requests ahead of a gap dropped: bound of QP, peer, user or device") \
 	X(SEQ_NAKS_SENT, seq_naks_sent, "PSN sequence error NAKs sent")	\
 	X(SEQ_NAKS_RECEIVED, seq_naks_received,				\
 	  "PSN sequence error NAKs received")				\

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * Bounds of the memory for packets that a device keeps ahead of a gap: one for all
- * peers, and one for each peer, so that a peer with many queue pairs leaves room for
- * others. A hash of the address identifies the peer; peers with the same hash share
- * a bound. No memory is allocated.
+ * Bounds of the memory for packets that a device keeps ahead of a gap: one for all, one
+ * for each peer, so that a peer with many queue pairs leaves room for others, and one
+ * for each user, who may have peers with many addresses. A user has at most as much as
+ * is left for others. A hash of the address identifies the peer; peers with the same
+ * hash share a bound. No memory is allocated.
  *
  * Atomic; any context.
  */
@@ -25,12 +26,14 @@ struct cairn_quota {
 /**
  * cairn_quota_take() - take room for @bytes
  * @quota: of the device; initially zeroed
+ * @user: what the queue pairs of a user have, in bytes; initially 0. NULL: of the kernel
  * @peer: hash of the peer's address
  * @bytes: bytes of memory
  *
  * Return: false, and no room is taken, beyond one of the bounds.
  */
-bool cairn_quota_take(struct cairn_quota *quota, u32 peer, u32 bytes);
-void cairn_quota_put(struct cairn_quota *quota, u32 peer, u32 bytes);
+bool cairn_quota_take(struct cairn_quota *quota, atomic64_t *user, u32 peer,
+		      u32 bytes);
+void cairn_quota_put(struct cairn_quota *quota, atomic64_t *user, u32 peer, u32 bytes);
 
 #endif
