@@ -225,22 +225,31 @@ class Arguments(unittest.TestCase):
 
 
 class Kinds(unittest.TestCase):
+    def note_one(self, number, kind):
+        group.Group._note(self.group, _abi.GroupWc(
+            kind=_abi.CONSTANTS['CAIRNDV_GROUP_DURABLE'], wr_id=number, durability=kind))
+
     def note(self, *kinds):
         self.ended = getattr(self, 'ended', 0)
         for kind in kinds:
             self.ended += 1
-            group.Group._note(self.group, _abi.GroupWc(
-                kind=_abi.CONSTANTS['CAIRNDV_GROUP_DURABLE'], wr_id=self.ended, durability=kind))
+            self.note_one(self.ended, kind)
         return self.group.weakest
 
     def setUp(self):
         self.group = group.Group.__new__(group.Group)
-        self.group._ended, self.group.weakest = 0, None
+        self.group._ended, self.group._early, self.group.weakest = 0, set(), None
 
     def test_weakest_kind_is_kept(self):
         self.assertEqual(self.note(2), cairn.Durability.ADR)
         self.assertEqual(self.note(1, 3, 2), cairn.Durability.HOST)
         self.assertEqual(self.note(0, 4), cairn.Durability.UNKNOWN)
+
+    def test_message_that_ends_early_says_nothing_of_others(self):
+        # two of three are enough; message 2 is at one that has joined, and at a fast one
+        for number, ended in ((2, 0), (4, 0), (1, 2), (3, 4)):
+            self.note_one(number, 3)
+            self.assertEqual(self.group._ended, ended)
 
 
 ktap.main(sys.modules[__name__])

@@ -90,7 +90,8 @@ class Group:
         self._timeout = timeout
         self._depth = depth
         self._largest = largest
-        self._posted = self._ended = 0
+        self._posted = self._ended = 0      # all messages up to _ended have ended, ...
+        self._early: set[int] = set()       # ... and these behind it
         self._failures: dict[int, OSError] = {}
         self._nics: dict[int, tuple[Nic, int]] = {}
         self._members: list[_Member | None] = [None] * len(targets)
@@ -250,7 +251,11 @@ class Group:
         if event.kind == _abi.CONSTANTS['CAIRNDV_GROUP_TARGET']:
             self.lost[event.target] = _abi.ibv_wc_status_str(event.status).decode()
             return
-        self._ended = max(self._ended, event.wr_id)
+        # a target that has joined has fewer messages to answer than the others
+        self._early.add(event.wr_id)
+        while self._ended + 1 in self._early:
+            self._ended += 1
+            self._early.remove(self._ended)
         if event.kind == _abi.CONSTANTS['CAIRNDV_GROUP_FAILED']:
             self._failures[event.wr_id] = OSError(
                 errno.EIO, f'message {event.wr_id}: {event.durable} of {len(self.targets)} '
