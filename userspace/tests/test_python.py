@@ -11,6 +11,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
 import unittest.mock
 
@@ -124,6 +125,40 @@ class Regions(unittest.TestCase):
             self.assertEqual(region._flush_ranges(None, ranges, 1), errno.ENOSPC)
             os.close(region._fd)
             region._fd = kept
+
+    def test_failure_is_told_to_each_thread(self):
+        # an error of the disk is told once, to the first fdatasync()
+        lost, written, go_on = [], threading.Event(), threading.Event()
+        answers = []
+
+        def pwrite(_fd, data, offset):
+            lost.append(offset)
+            if offset == 4096:
+                written.set()
+                go_on.wait(0.2)
+            return len(data)
+
+        def fdatasync(_fd):
+            failed = lost[:]
+            lost.clear()
+            if failed:
+                raise OSError(errno.EIO, 'of the disk')
+
+        def target():
+            written.wait()
+            ranges = (_abi.ChainRange * 1)((region.address, 8))
+            answers.append(region._flush_ranges(None, ranges, 1))
+            go_on.set()
+
+        with cairn.Region.open(self.path, 8192) as region, \
+                unittest.mock.patch.object(os, 'pwrite', pwrite), \
+                unittest.mock.patch.object(os, 'fdatasync', fdatasync):
+            other = threading.Thread(target=target)
+            other.start()
+            with self.assertRaises(OSError):
+                region.flush(4096, 8)
+            other.join()
+            self.assertEqual(answers, [errno.EIO])
 
     def test_second_process_is_refused(self):
         with cairn.Region.open(self.path, 4096), self.assertRaises(OSError) as caught:

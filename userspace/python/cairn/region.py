@@ -10,6 +10,8 @@ import mmap
 import os
 import stat
 import struct
+import threading
+from collections.abc import Iterable
 from types import TracebackType
 
 from . import _abi
@@ -58,6 +60,7 @@ class Region:
         self.domain = domain
         self._map = memory
         self._fd = fd
+        self._flushing = threading.Lock()
         self._users = 0
 
     @classmethod
@@ -112,10 +115,17 @@ class Region:
             length = len(self) - offset
         _check_range(self, offset, length)
         if self.domain == Domain.HOST:
-            self._write_back(offset, length)
-            os.fdatasync(self._fd)
+            self._keep([(offset, length)])
         elif self.domain == Domain.PMEM:
             raise _abi.failure(errno.EOPNOTSUPP, 'flushing persistent memory')
+
+    def _keep(self, ranges: Iterable[tuple[int, int]]) -> None:
+        """Write ranges to the file and flush it, one thread at a time: a failure is told to the
+        first fdatasync() only, and may be that of bytes that another thread has written."""
+        with self._flushing:
+            for offset, length in ranges:
+                self._write_back(offset, length)
+            os.fdatasync(self._fd)
 
     def _write_back(self, offset: int, length: int) -> None:
         with memoryview(self._map) as view:
@@ -129,9 +139,7 @@ class Region:
         """cairndv_chain_attr.flush: one fdatasync() for all that have arrived."""
         try:
             base = self.address
-            for i in range(num):
-                self._write_back(ranges[i].va - base, ranges[i].length)
-            os.fdatasync(self._fd)
+            self._keep([(ranges[i].va - base, ranges[i].length) for i in range(num)])
             return 0
         except OSError as error:
             return error.errno or errno.EIO
