@@ -126,6 +126,17 @@ class Regions(unittest.TestCase):
             os.close(region._fd)
             region._fd = kept
 
+    def test_any_exception_is_a_failure(self):
+        with cairn.Region.open(self.path, 4096) as region:
+            ranges = (_abi.ChainRange * 1)((region.address, 8))
+            flush = _abi.CHAIN_FLUSH(region._flush_ranges)
+            for error in MemoryError, ValueError, KeyboardInterrupt:
+                with unittest.mock.patch.object(os, 'fdatasync', side_effect=error), \
+                        unittest.mock.patch('traceback.print_exc') as told:
+                    self.assertEqual(flush(None, ranges, 1), errno.EIO)
+                    told.assert_called_once()
+            self.assertEqual(flush(None, ranges, 1), 0)
+
     def test_failure_is_told_to_each_thread(self):
         # an error of the disk is told once, to the first fdatasync()
         lost, written, go_on = [], threading.Event(), threading.Event()

@@ -11,6 +11,7 @@ import os
 import stat
 import struct
 import threading
+import traceback
 from collections.abc import Iterable
 from types import TracebackType
 
@@ -143,6 +144,9 @@ class Region:
             return 0
         except OSError as error:
             return error.errno or errno.EIO
+        except BaseException:   # ctypes would print it, and return any number
+            traceback.print_exc()
+            return errno.EIO
 
     def _register(self, pd: int) -> int:
         """The region as an ibv_mr; _deregister() gives it back."""
