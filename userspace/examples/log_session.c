@@ -870,6 +870,17 @@ static int log_session_settle(struct log_session *session)
 	return 0;
 }
 
+/* No record goes behind the end of the smallest copy. */
+static void log_session_fit(struct log_session *session,
+			    const struct log_peer *peer)
+{
+	uint64_t size = peer->answer.size;
+
+	size -= size % session->tail.align;
+	if (size < session->size)
+		session->size = size;
+}
+
 /* It gets what it lacks from a member that has all, and is taken back. */
 static void log_session_return(struct log_session *session,
 			       struct log_peer *peer)
@@ -890,10 +901,12 @@ static void log_session_return(struct log_session *session,
 		session->left--;
 		log_session_drop(session, source, source->error);
 	}
-	if (err)
+	if (err) {
 		log_peer_leave(session, peer, err, peer->verdict);
-	else if (!log_session_mark_one(session, peer))
+	} else if (!log_session_mark_one(session, peer)) {
+		log_session_fit(session, peer);
 		session->returned++;
+	}
 }
 
 /* Another group: without members that have failed, or with one that is back. */

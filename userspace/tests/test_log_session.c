@@ -162,6 +162,47 @@ static void taken_back(void)
 	}
 }
 
+/*
+ * A member whose copy is shorter than the others comes back. Its memory may be longer than
+ * its copy, and take what is behind the end: no record goes there.
+ */
+static void smaller_comes_back(void)
+{
+	DESK a = desk(1, LOG_ASK_CREATE), b = desk(2, LOG_ASK_TAKEOVER);
+	uint64_t record[64], durable, n;
+	int err, tries = 1000;
+
+	desk_setup(3, SIM_PMEM);
+	a.session.quorum = 2;
+	sim->targets[2].core.size = LOG_START + 1024 + 40;
+	ktap_eq(desk_open(&a, 0, 2), 0);
+	ktap_eq(desk_append(&a, 2), 0);
+	sim_target_kill(&sim->targets[2]);
+	ktap_eq(desk_open(&b, 0, 2), 0);
+	ktap_eq(b.session.left, 2);
+	ktap_ok(b.session.size > LOG_START + 1024);
+	sim_target_start(&sim->targets[2]);
+	ktap_eq(desk_append(&b, 3), 0);
+	ktap_eq(b.session.left, 3);
+	ktap_eq(desk_durable_at(2), 5);
+	/* the first one is silent: the other two are the quorum */
+	sim->targets[0].hung = true;
+	n = b.number;
+	do {
+		err = log_session_append(&b.session, (void *)record, n + 1,
+					 "data", 4);
+		n += !err;
+		if (log_session_poll(&b.session, &durable))
+			break;
+	} while ((!err || err == EAGAIN) && --tries);
+	ktap_eq(err, ENOSPC);
+	while (durable < n && !log_session_poll(&b.session, &durable))
+		;
+	ktap_eq(durable, n);
+	ktap_eq(desk_durable_at(1), n + 2);
+	ktap_eq(desk_durable_at(2), n + 2);
+}
+
 /* A target that says nothing is waited for until the deadline, and then left out. */
 static void laggard_is_dropped(void)
 {
@@ -312,6 +353,7 @@ static const struct ktap_test tests[] = {
 	KTAP(waits_for_room),
 	KTAP(full_log),
 	KTAP(taken_back),
+	KTAP(smaller_comes_back),
 	KTAP(laggard_is_dropped),
 	KTAP(blocks),
 	KTAP(emulated_refused),
