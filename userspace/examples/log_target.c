@@ -107,6 +107,12 @@ static int log_target_end(struct log_target *target, uint64_t offset)
 static int log_target_begin(struct log_target *target,
 			    const struct log_ask *ask)
 {
+	int err;
+
+	/* Empty in memory: cairn_log wipe may not have got that to the medium. */
+	err = log_target_persist(target, 0, LOG_START);
+	if (err)
+		return err;
 	target->header.id = ask->id;
 	target->header.size = target->size;
 	target->header.member = ask->member;

@@ -74,6 +74,36 @@ static void replaced_target(void)
 	ktap_eq(desk_durable_at(1), 2);
 }
 
+/* A wipe that has not reached the medium: its header does not come back after a crash. */
+static void wiped_in_memory(void)
+{
+	for (int mode = SIM_PMEM; mode <= SIM_FILE; mode++) {
+		DESK a = desk(1, LOG_ASK_CREATE), b = desk(2, LOG_ASK_TAKEOVER),
+		     c = desk(3, LOG_ASK_CREATE);
+		struct sim_target *target;
+
+		desk_setup(1, mode);
+		target = &sim->targets[0];
+		ktap_eq(desk_open(&a, 0, 0), 0);
+		ktap_eq(desk_open(&b, 0, 0), 0);
+		ktap_eq(desk_append(&b, 5), 0);
+		sim_target_kill(target);
+		memset(target->cache, 0, LOG_START);
+		/* after a failed fdatasync() the kernel calls these clean */
+		for (uint32_t i = 0; i < LOG_START / SIM_LINE; i++)
+			target->lost[i] = mode == SIM_FILE;
+		sim_target_start(target);
+		ktap_eq(desk_open(&c, 0, 0), 0);
+		ktap_eq(desk_append(&c, 3), 0);
+		sim_target_crash(target);
+		sim_target_start(target);
+		ktap_eq(desk_durable_at(0), 3);
+		c.session.flags |= LOG_ASK_TAKEOVER;
+		ktap_eq(desk_open(&c, 0, 0), 0);
+		ktap_eq(c.session.first, 4);
+	}
+}
+
 /* The only complete copy is lost while the other is being filled. */
 static void incomplete_copy(void)
 {
@@ -557,6 +587,7 @@ static void emptied_by_too_few(void)
 static const struct ktap_test tests[] = {
 	KTAP(persists_on_accept),
 	KTAP(replaced_target),
+	KTAP(wiped_in_memory),
 	KTAP(incomplete_copy),
 	KTAP(behind),
 	KTAP(abandoned_tail),
