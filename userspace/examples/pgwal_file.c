@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "log_command.h"
@@ -94,43 +95,64 @@ int pgwal_file_directory(const char *name)
 	return fd;
 }
 
-/* Return: 0: the file is there and durable; ENOENT, EAGAIN: it is to be written */
+/*
+ * Return: 0, EAGAIN: the file is there, with all bytes or a beginning, and @st is its; ENOENT;
+ * another errno: it must stay
+ */
 static int pgwal_file_judge(int directory, const char *name, const void *bytes,
-			    size_t length)
+			    size_t length, struct stat *st)
 {
 	int fd = openat(directory, name, O_RDONLY | O_CLOEXEC), err;
 
 	if (fd < 0)
 		return errno;
-	err = pgwal_file_compare(fd, bytes, length);
-	/* its process may have died before it was durable */
-	if (!err && (fsync(fd) || fsync(directory)))
-		err = errno;
+	err = fstat(fd, st) ? errno : pgwal_file_compare(fd, bytes, length);
 	close(fd);
 	return err;
 }
 
+/* Those who could read the old file can read the new one, as far as we may say so. */
+static int pgwal_file_resemble(int fd, const struct stat *old)
+{
+	if (fchown(fd, old->st_uid, old->st_gid) && errno != EPERM)
+		return errno;
+	return fchmod(fd, old->st_mode & 0777) ? errno : 0;
+}
+
+/* @old: of the file that is there; NULL: there is none */
 static int pgwal_file_replace(int directory, const char *name, const void *bytes,
-			      size_t length)
+			      size_t length, const struct stat *old)
 {
 	char new[128];
 	int fd, err;
 
 	snprintf(new, sizeof(new), "%s.new", name);
 	fd = openat(directory, new, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	err = fd < 0 ? errno : pgwal_file_fill(fd, bytes, length);
+	if (fd < 0)
+		return errno;
+	err = old ? pgwal_file_resemble(fd, old) : 0;
+	if (err)
+		close(fd);
+	else
+		err = pgwal_file_fill(fd, bytes, length);
 	if (!err && (renameat(directory, new, directory, name) ||
 		     fsync(directory)))
 		err = errno;
 	return err;
 }
 
+/*
+ * A file that is there with all bytes is written once more. Its bytes may not be on the
+ * disk, and an fsync() says so once only: perhaps to a process that has ended.
+ */
 int pgwal_file_keep(int directory, const char *name, const void *bytes,
 		    size_t length)
 {
-	int err = pgwal_file_judge(directory, name, bytes, length);
+	struct stat st;
+	int err = pgwal_file_judge(directory, name, bytes, length, &st);
 
-	if (err == ENOENT || err == EAGAIN)
-		err = pgwal_file_replace(directory, name, bytes, length);
+	if (!err || err == ENOENT || err == EAGAIN)
+		err = pgwal_file_replace(directory, name, bytes, length,
+					 err == ENOENT ? NULL : &st);
 	return err ? log_command_fail(name, err) : 0;
 }

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -14,7 +15,11 @@
 static char dir[] = "/tmp/pgwal-file.XXXXXX";
 static int directory;
 static int read_err, write_err, sync_err;	/* once */
+static int sync_skips;	/* calls before sync_err */
 static bool file_synced, dir_synced;
+/* After a failed fsync() the kernel has given these up, and calls them clean. */
+static ino_t lost_file;
+static bool lost_dir;
 
 int log_command_fail(const char *what, int err)
 {
@@ -40,9 +45,30 @@ ssize_t read(int fd, void *bytes, size_t length)
 
 ssize_t write(int fd, const void *bytes, size_t length)
 {
+	struct stat st;
+
 	if (once(&write_err))
 		return -1;
+	if (!fstat(fd, &st) && st.st_ino == lost_file)
+		lost_file = 0;
 	return syscall(SYS_write, fd, bytes, fd > 2 && length > 3 ? 3 : length);
+}
+
+int renameat(int from_dir, const char *from, int to_dir, const char *to)
+{
+	lost_dir = false;
+	return (int)syscall(SYS_renameat2, from_dir, from, to_dir, to, 0);
+}
+
+static int sync_fails(const struct stat *st)
+{
+	if (!sync_err || sync_skips-- > 0)
+		return 0;
+	if (S_ISDIR(st->st_mode))
+		lost_dir = true;
+	else
+		lost_file = st->st_ino;
+	return once(&sync_err);
 }
 
 /* The name is durable when the directory is, after the file itself. */
@@ -50,7 +76,7 @@ int fsync(int fd)
 {
 	struct stat st;
 
-	if (once(&sync_err) || fstat(fd, &st))
+	if (fstat(fd, &st) || sync_fails(&st))
 		return -1;
 	if (S_ISDIR(st.st_mode))
 		dir_synced = file_synced;
@@ -115,6 +141,34 @@ static void calls_fail(void)
 	ktap_eq(keep("c", "bytes"), 0);
 }
 
+/*
+ * After a failed fsync() the next one succeeds, also when the failure was told to another
+ * process, such as the one that has written the file. Its bytes can be read, and are not on
+ * the disk.
+ */
+static void failure_is_not_forgotten(void)
+{
+	struct stat before, after;
+
+	for (int skips = 0; skips < 2; skips++) {
+		sync_skips = skips;
+		sync_err = EIO;
+		ktap_eq(keep("e", "bytes"), EIO);
+		ktap_eq(keep("e", "bytes"), 0);
+		ktap_ok(!lost_file && !lost_dir && dir_synced);
+	}
+	/* the failure of another process */
+	ktap_ok(!fchmodat(directory, "e", 0640, 0));
+	ktap_ok(!fstatat(directory, "e", &before, 0));
+	lost_file = before.st_ino;
+	lost_dir = true;
+	ktap_eq(keep("e", "bytes"), 0);
+	ktap_ok(!fstatat(directory, "e", &after, 0));
+	ktap_ok(after.st_ino != lost_file && !lost_dir && dir_synced);
+	ktap_eq(after.st_mode, before.st_mode);
+	ktap_ok(has("e", "bytes"));
+}
+
 /* A file that cannot be read cannot be compared. */
 static void unreadable_is_kept(void)
 {
@@ -137,7 +191,9 @@ static void one_process_writes(void)
 
 static void cleanup(void)
 {
-	static const char * const names[] = { "a", "b", "c", "c.new", "loop" };
+	static const char * const names[] = {
+		"a", "b", "b.new", "c", "c.new", "e", "loop",
+	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		unlinkat(directory, names[i], 0);
@@ -150,6 +206,7 @@ static const struct ktap_test tests[] = {
 	KTAP(begin),
 	KTAP(is_durable),
 	KTAP(calls_fail),
+	KTAP(failure_is_not_forgotten),
 	KTAP(unreadable_is_kept),
 	KTAP(one_process_writes),
 	KTAP(cleanup),
