@@ -124,6 +124,11 @@ int pgwal_log_plan(struct pgwal_log *log, const struct pgwal_system *system,
 		return pgwal_log_fail(log, EINVAL,
 			"the server says that a segment has %" PRIu32 " bytes",
 			system->segment);
+	if (!log->timeline && !system->restart)
+		return pgwal_log_fail(log, EINVAL,
+			"the server does not say what its slot has kept, as"
+			" PostgreSQL 15 does: drop the slot, begin the log with"
+			" a new one (receive -c), and take a base backup");
 	if (!log->timeline) {
 		plan->timeline = system->timeline;
 		plan->lsn = pgwal_log_floor(system->restart, system->segment);

@@ -44,7 +44,7 @@ struct pgwal_log {
 /* A server, as it says itself. */
 struct pgwal_system {
 	uint64_t id;
-	uint64_t restart;	/* it has all from there on, for a log that begins */
+	uint64_t restart;	/* a log that begins has all from there on; 0: not known */
 	uint32_t timeline;
 	uint32_t segment;
 	const char *history;	/* of its timeline; NULL for timeline 1 */

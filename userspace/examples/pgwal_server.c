@@ -118,26 +118,33 @@ static int pgwal_server_make_slot(struct pgwal_server *server)
 {
 	PGresult *result;
 	char command[128];
-	bool made;
+	bool there;
 
 	snprintf(command, sizeof(command),
 		 "CREATE_REPLICATION_SLOT \"%s\" PHYSICAL RESERVE_WAL",
 		 server->slot);
 	result = PQexec(server->conn, command);
-	made = PQresultStatus(result) == PGRES_TUPLES_OK ||
-	       !strcmp(pgwal_server_state(result), DUPLICATE_OBJECT);
+	server->made |= PQresultStatus(result) == PGRES_TUPLES_OK;
+	there = server->made ||
+		!strcmp(pgwal_server_state(result), DUPLICATE_OBJECT);
 	PQclear(result);
-	return made ? 0 : pgwal_server_lost(server, command);
+	return there ? 0 : pgwal_server_lost(server, command);
 }
 
-/* A log that begins takes all that the slot has kept. */
+/*
+ * A log that begins takes all that the slot has kept: WAL before its beginning is reported as
+ * flushed. An older server does not say where the WAL of the slot begins.
+ */
 static int pgwal_server_read_slot(struct pgwal_server *server)
 {
 	PGresult *result;
 	char command[128];
 
-	if (PQserverVersion(server->conn) < READ_SLOT_VERSION)
+	if (PQserverVersion(server->conn) < READ_SLOT_VERSION) {
+		if (!server->made)
+			server->system.restart = 0;
 		return 0;
+	}
 	snprintf(command, sizeof(command), "READ_REPLICATION_SLOT \"%s\"",
 		 server->slot);
 	result = pgwal_server_ask(server, command, PGRES_TUPLES_OK);

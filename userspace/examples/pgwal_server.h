@@ -16,6 +16,7 @@ struct pgwal_server {
 	PGconn *conn;
 	PGresult *history;	/* has what system.history points to */
 	struct pgwal_system system;
+	bool made;		/* the slot, by this process: it has kept nothing before */
 	char *taken;		/* the message that was taken last */
 	char error[400];
 };

@@ -286,6 +286,13 @@ static void plan_begins(void)
 	ktap_eq(plan.lsn, 5 * MIB);
 	odd.segment = 3 * MIB;
 	ktap_eq(pgwal_log_plan(&log, &odd, &plan), EINVAL);
+	/* all before the beginning would be reported as flushed */
+	odd = server;
+	odd.restart = 0;
+	ktap_eq(pgwal_log_plan(&log, &odd, &plan), EINVAL);
+	ktap_ok(strstr(log.error, "drop the slot"));
+	pgwal_log_add(&log, entry(1, 3 * MIB, 1000));
+	ktap_eq(pgwal_log_plan(&log, &odd, &plan), 0);
 }
 
 static void plan_goes_on(void)

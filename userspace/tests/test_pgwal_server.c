@@ -22,6 +22,11 @@ static struct pg_result answers[] = {
 	{ "TIMELINE_HISTORY", 2, { "00000002.history", "1\t0/3000000\tno\n" } },
 };
 
+static struct pg_result slot_made = { "CREATE_REPLICATION_SLOT", 4, { "cairn" } };
+static struct pg_result slot_is_there = { "", 0, { NULL } };
+static bool made;	/* the slot is new */
+static int version = 150000;
+
 #define ANSWERS	(sizeof(answers) / sizeof(answers[0]))
 
 /* ---- libpq ---- */
@@ -43,7 +48,7 @@ ConnStatusType PQstatus(const PGconn *conn)
 int PQserverVersion(const PGconn *conn)
 {
 	(void)conn;
-	return 150000;
+	return version;
 }
 
 char *PQerrorMessage(const PGconn *conn)
@@ -55,6 +60,8 @@ char *PQerrorMessage(const PGconn *conn)
 PGresult *PQexec(PGconn *conn, const char *command)
 {
 	(void)conn;
+	if (!strncmp(command, slot_made.command, strlen(slot_made.command)))
+		return made ? &slot_made : &slot_is_there;
 	for (size_t i = 0; i < ANSWERS; i++)
 		if (!strncmp(command, answers[i].command, strlen(answers[i].command)))
 			return &answers[i];
@@ -63,7 +70,8 @@ PGresult *PQexec(PGconn *conn, const char *command)
 
 ExecStatusType PQresultStatus(const PGresult *result)
 {
-	return result ? PGRES_TUPLES_OK : PGRES_FATAL_ERROR;
+	return result && result != &slot_is_there ? PGRES_TUPLES_OK :
+						    PGRES_FATAL_ERROR;
 }
 
 int PQntuples(const PGresult *result)
@@ -88,9 +96,8 @@ int PQgetlength(const PGresult *result, int row, int field)
 
 char *PQresultErrorField(const PGresult *result, int field)
 {
-	(void)result;
 	(void)field;
-	return NULL;
+	return result == &slot_is_there ? (char *)"42710" : NULL;
 }
 
 char *PQresultErrorMessage(const PGresult *result)
@@ -176,8 +183,31 @@ static void answers_lack_columns(void)
 	}
 }
 
+/* An old server does not tell what its slot has kept; a new slot has kept nothing before. */
+static void old_server(void)
+{
+	version = 140000;
+	ktap_eq(pgwal_server_open(&server), 0);
+	ktap_eq(server.system.restart, 0);
+	server.create = true;
+	ktap_eq(pgwal_server_open(&server), 0);
+	ktap_eq(server.system.restart, 0);
+	made = true;
+	ktap_eq(pgwal_server_open(&server), 0);
+	ktap_eq(server.system.restart, 0x5000000);
+	/* the first connection to it was lost */
+	made = false;
+	ktap_eq(pgwal_server_open(&server), 0);
+	ktap_eq(server.system.restart, 0x5000000);
+	version = 150000;
+	ktap_eq(pgwal_server_open(&server), 0);
+	ktap_eq(server.system.restart, 0x3000028);
+	server.create = false;
+}
+
 static const struct ktap_test tests[] = {
 	KTAP(understood),
+	KTAP(old_server),
 	KTAP(answers_lack_columns),
 };
 
