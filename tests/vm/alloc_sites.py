@@ -59,7 +59,7 @@ def sources():
                     function = head[1]
                 if line[:1] == '}':
                     function = None
-                if line[:1] in '\t ' and ALLOCATES.search(line):
+                if function and line[:1] in '\t ' and ALLOCATES.search(line):
                     found.setdefault(function, f'{path.relative_to(TOP)}:{number}')
     return found
 

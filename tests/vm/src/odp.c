@@ -713,16 +713,23 @@ static void advised_badly(void)
 static void refused(void)
 {
 	struct pair pair = {};
+	int persistent;
 
 	pair_open(&pair);
+	/* as pinned: EINVAL, or EOPNOTSUPP of a kernel without persistent memory */
+	must(!ibv_reg_mr(a.pd, pair.at_a, SIZE, VT_ACCESS | CAIRNDV_ACCESS_PERSISTENT));
+	persistent = errno;
+	ktap_ok(persistent == EINVAL || persistent == EOPNOTSUPP);
 	REFUSED_MR(ibv_reg_mr(a.pd, pair.at_a, SIZE, ODP_RW | IBV_ACCESS_MW_BIND),
 		EOPNOTSUPP);
 	/* NIC flush and FLUSH for durability want persistent memory; host flush is not to be had */
 	REFUSED_MR(ibv_reg_mr(a.pd, pair.at_a, SIZE,
 			      ODP_RW | CAIRNDV_ACCESS_FLUSH_GLOBAL |
 			      CAIRNDV_ACCESS_FLUSH_PERSISTENT), EOPNOTSUPP);
-	REFUSED_MR(ibv_reg_mr(a.pd, pair.at_a, SIZE, ODP_RW | 1 << 16), EINVAL);
-	REFUSED_MR(ibv_reg_mr(a.pd, pair.at_a, SIZE, ODP_RW | 1 << 17), EOPNOTSUPP);
+	REFUSED_MR(ibv_reg_mr(a.pd, pair.at_a, SIZE, ODP_RW | CAIRNDV_ACCESS_PERSISTENT),
+		   persistent);
+	REFUSED_MR(ibv_reg_mr(a.pd, pair.at_a, SIZE, ODP_RW | CAIRNDV_ACCESS_PERSISTENT_HOST),
+		   EOPNOTSUPP);
 	REFUSED_MR(ibv_reg_mr(a.pd, pair.at_a, 0, ODP_RW), EINVAL);
 	REFUSED_MR(ibv_reg_mr(a.pd, (void *)-8192L, PAGE, ODP_RW), EOVERFLOW);
 	REFUSED_MR(ibv_reg_mr(a.pd, pair.at_a, 1L << 62, ODP_RW), EOVERFLOW);
