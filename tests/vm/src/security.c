@@ -1295,51 +1295,101 @@ static void on_poison(int sig)
 {
 }
 
-static void poisoned_memory(void)
+/* A WRITE to @at, which ends with @status. */
+static void poison_write(const struct ibv_mr *mr, const u8 *at,
+			 enum ibv_wc_status status)
 {
-	void (*old)(int);
-	u64 before = security_counter("poisoned_pages");
+	struct ibv_sge sge = { (uintptr_t)one.buf, 100, one.mr->lkey };
 	struct ibv_send_wr wr = {
-		.opcode = IBV_WR_RDMA_WRITE, .num_sge = 1,
+		.opcode = IBV_WR_RDMA_WRITE, .num_sge = 1, .sg_list = &sge,
 		.send_flags = IBV_SEND_SIGNALED,
 	}, *bad;
-	struct ibv_sge sge;
 	struct ibv_wc wc;
-	struct ibv_mr *mr;
-	u8 *page;
 
-	if (access("/proc/sys/vm/memory_failure_recovery", F_OK)) {
-		ktap_skip("this kernel has no memory failures");
-		return;
-	}
+	wr.wr.rdma.rkey = mr->rkey;
+	wr.wr.rdma.remote_addr = (uintptr_t)at;
+	must(!ibv_post_send(one.qp, &wr, &bad));
+	must(!vt_poll(one.scq, &wc, 1, vt_ms(5000)));
+	ktap_eq(wc.status, status);
+}
+
+/* @mem: @len bytes, whose page @bad gets an error while they are registered. Its neighbour
+ * is good, or has no bytes of its own: @good is NULL.
+ */
+static void poison_some(u8 *mem, size_t len, u8 *bad, const u8 *good)
+{
+	u64 before = security_counter("poisoned_pages");
+	void (*old)(int);
+	struct ibv_mr *mr;
+
 	/* The kernel signals processes that map a bad page; some kernels also this one. */
 	old = signal(SIGBUS, on_poison);
 	connect_pair();
+	memset(mem, 1, len);
+	mr = ibv_reg_mr(db.pd, mem, len, VT_ACCESS);
+	must(mr);
+	/* EBUSY: the page stays, as it is pinned. */
+	if (madvise(bad, 4096, MADV_HWPOISON) && errno != EBUSY)
+		ktap_fail("cannot poison a page: %s", strerror(errno));
+	if (good)
+		poison_write(mr, good, IBV_WC_SUCCESS);
+	poison_write(mr, bad, IBV_WC_REM_ACCESS_ERR);
+	security_rises("poisoned_pages", before, 1);
+	ktap_ok(!ibv_dereg_mr(mr));
+	munmap(mem, len);
+	security_disconnect();
+	signal(SIGBUS, old);
+}
+
+static bool poison_is_possible(void)
+{
+	if (!access("/proc/sys/vm/memory_failure_recovery", F_OK))
+		return true;
+	ktap_skip("this kernel has no memory failures");
+	return false;
+}
+
+static void poisoned_memory(void)
+{
+	u8 *page;
+
+	if (!poison_is_possible())
+		return;
 	page = mmap(NULL, 8192, PROT_READ | PROT_WRITE,
 		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	must(page != MAP_FAILED);
-	memset(page, 1, 8192);
-	mr = ibv_reg_mr(db.pd, page, 8192, VT_ACCESS);
-	must(mr);
-	if (madvise(page, 4096, MADV_HWPOISON))
-		ktap_fail("cannot poison a page: %s", strerror(errno));
-	sge = (struct ibv_sge){ (uintptr_t)one.buf, 100, one.mr->lkey };
-	wr.sg_list = &sge;
-	wr.wr.rdma.rkey = mr->rkey;
-	/* its neighbour is good */
-	wr.wr.rdma.remote_addr = (uintptr_t)page + 4096;
-	must(!ibv_post_send(one.qp, &wr, &bad));
-	must(!vt_poll(one.scq, &wc, 1, vt_ms(5000)));
-	ktap_eq(wc.status, IBV_WC_SUCCESS);
-	wr.wr.rdma.remote_addr = (uintptr_t)page;
-	must(!ibv_post_send(one.qp, &wr, &bad));
-	must(!vt_poll(one.scq, &wc, 1, vt_ms(5000)));
-	ktap_eq(wc.status, IBV_WC_REM_ACCESS_ERR);
-	security_rises("poisoned_pages", before, 1);
-	ktap_ok(!ibv_dereg_mr(mr));
-	munmap(page, 8192);
-	security_disconnect();
-	signal(SIGBUS, old);
+	poison_some(page, 8192, page, page + 4096);
+}
+
+static int reserve_huge_pages(const char *number)
+{
+	int fd = open("/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages",
+		      O_WRONLY);
+	int err = fd < 0 || write(fd, number, strlen(number)) < 0;
+
+	close(fd);
+	return err;
+}
+
+/* The kernel marks the head of a huge page, whichever of its pages has the error. */
+static void poisoned_huge_page(void)
+{
+	const size_t len = 2 << 20;
+	u8 *page;
+
+	if (!poison_is_possible())
+		return;
+	if (reserve_huge_pages("1")) {
+		ktap_skip("this kernel has no huge pages of 2 MiB");
+		return;
+	}
+	page = mmap(NULL, len, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
+	if (page == MAP_FAILED)
+		ktap_skip("no huge page is free");
+	else
+		poison_some(page, len, page + 5 * 4096, NULL);
+	reserve_huge_pages("0");
 }
 
 #define TESTS(X)							\
@@ -1353,7 +1403,8 @@ static void poisoned_memory(void)
 	X(packets_malformed) X(packets_random) X(packets_forged)	\
 	X(packets_ahead_are_bounded) X(packets_ahead_have_shares)		\
 	X(packets_from_another_port)					\
-	X(packets_and_mr_cache) X(keys_are_no_series) X(poisoned_memory)
+	X(packets_and_mr_cache) X(keys_are_no_series) X(poisoned_memory)	\
+	X(poisoned_huge_page)
 
 VT_TESTS(TESTS)
 

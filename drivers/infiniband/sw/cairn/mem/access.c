@@ -62,7 +62,7 @@ static int access_add(struct access_fragments *frags, struct page *page,
 	/* memory_failure() marked the page: an access could raise a machine
 	 * check.
 	 */
-	if (unlikely(PageHWPoison(page))) {
+	if (unlikely(cairn_page_poisoned(page))) {
 		cairn_nic_count(frags->qp->exec.nic, CAIRN_CTR_POISONED_PAGES,
 				1);
 		return -EFAULT;
@@ -84,7 +84,9 @@ static struct page *access_chosen_page(const void *va)
 {
 	struct page *page = virt_to_page(va);
 
-	return PageHWPoison(page) || cairn_page_touchable(page) ? page : NULL;
+	if (cairn_page_poisoned(page) || cairn_page_touchable(page))
+		return page;
+	return NULL;
 }
 
 /* The page of kernel memory at @va, which is used now or only checked. A peer may

@@ -16,7 +16,7 @@ bool cairn_page_touchable(struct page *page)
 {
 	u8 byte;
 
-	if (!pfn_valid(page_to_pfn(page)) || PageHWPoison(page) ||
+	if (!pfn_valid(page_to_pfn(page)) || cairn_page_poisoned(page) ||
 	    PageOffline(page) || is_device_private_page(page) ||
 	    is_pci_p2pdma_page(page))
 		return false;

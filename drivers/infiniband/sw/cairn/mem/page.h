@@ -3,9 +3,18 @@
 #ifndef CAIRN_MEM_PAGE_H
 #define CAIRN_MEM_PAGE_H
 
+#include <linux/mm.h>
+#include <linux/page-flags.h>
 #include <linux/types.h>
 
-struct page;
+/* Has memory_failure() marked @page? It marks only the head of a huge page of hugetlbfs. */
+static inline bool cairn_page_poisoned(struct page *page)
+{
+	struct page *head = compound_head(page);
+
+	return PageHWPoison(page) ||
+	       (unlikely(PageHWPoison(head)) && PageHuge(head));
+}
 
 /**
  * cairn_page_touchable() - may the data path use this page?
