@@ -416,6 +416,41 @@ static void automatic_write(void)
 	pair_destroy(&pair);
 }
 
+static int rereg_access(struct ibv_mr *mr, int access)
+{
+	return ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, access);
+}
+
+/* NIC flush stays without the mapping. Another mapping at the address tells nothing. */
+static void rereg_not_mapped(void)
+{
+	int flush = VT_REMOTE | CAIRNDV_ACCESS_FLUSH_PERSISTENT;
+	struct ibv_mr *automatic, *plain;
+	size_t unit = VT_DAX_UNIT;
+	u8 *dax;
+
+	if (!vt_dax()) {
+		ktap_skip("no devdax");
+		return;
+	}
+	dax = vt_dax_map(NULL, unit, 0);
+	must(dax);
+	must(!cairndv_set_persistent(db.ctx, CAIRNDV_PERSISTENT_AUTO));
+	automatic = persist_reg(dax, unit, VT_REMOTE);
+	must(!cairndv_set_persistent(db.ctx, CAIRNDV_PERSISTENT_DECLARED));
+	plain = persist_reg(dax, unit, VT_REMOTE);
+	must(automatic && plain);
+	/* before 6.2 ib_core knows no FLUSH */
+	if (!rereg_access(plain, flush))
+		ktap_eq(rereg_access(plain, VT_REMOTE), 0);
+	must(vt_dax_map(dax, unit, unit));
+	ktap_ok(rereg_access(plain, flush) != 0);
+	munmap(dax, unit);
+	ktap_ok(rereg_access(plain, flush) != 0);
+	ktap_eq(rereg_access(automatic, VT_REMOTE | IBV_ACCESS_REMOTE_READ), 0);
+	ktap_ok(!ibv_dereg_mr(plain) && !ibv_dereg_mr(automatic));
+}
+
 /* CAIRN_BAD: offset of a unit with a bad block. */
 static void registration_bad_block(void)
 {
@@ -1834,7 +1869,7 @@ static void target_dies(void)
 #define TESTS(X)							\
 	X(query) X(registration) X(registration_devdax)			\
 	X(automatic) X(automatic_write)					\
-	X(registration_bad_block)					\
+	X(rereg_not_mapped) X(registration_bad_block)			\
 	X(nic_flush) X(empty_message) X(ask_first)			\
 	X(region_kind) X(pipelined)					\
 	X(extended) X(not_persistent) X(plain_write) X(early_nic)	\

@@ -5,7 +5,8 @@
  * and which blocks are bad.
  *
  * libnvdimm is a module that need not be loaded, so its functions are looked
- * up. The pages are pinned, so the device and its region cannot be removed.
+ * up. The pages are pinned, so the device and its region cannot be removed. The
+ * device is found by the mapping, so the mapping has to be that of these pages.
  *
  * Or it registers a mapping of files with MAP_SYNC. The kernel grants that only on
  * memory where a write-back and a fence suffice (dax_synchronous()), and the
@@ -20,6 +21,7 @@
 #include <linux/mm.h>
 #include <linux/scatterlist.h>
 #include <linux/sched/mm.h>
+#include "compat/gup.h"
 #include "compat/nvdimm.h"
 #include "mem/media.h"
 
@@ -29,15 +31,51 @@ static bool media_is_region(const struct device *dev)
 	       str_has_prefix(dev_name(dev), "region");
 }
 
-/* The region of the device that @vma maps, or NULL. mmap lock held. */
+static bool media_is_dax(const struct vm_area_struct *vma)
+{
+	return vma->vm_file && S_ISCHR(file_inode(vma->vm_file)->i_mode) &&
+	       IS_DAX(vma->vm_file->f_mapping->host);
+}
+
+/* The pinned pages, while their mappings are looked through. */
+struct media_pages {
+	struct scatterlist *sg;
+	unsigned long at;		/* address of its first page */
+};
+
+static struct page *media_page(struct media_pages *pages, unsigned long at)
+{
+	while (at - pages->at >= pages->sg->length) {
+		pages->at += pages->sg->length;
+		pages->sg = sg_next(pages->sg);
+	}
+	return pfn_to_page(page_to_pfn(sg_page(pages->sg)) +
+			   ((at - pages->at) >> PAGE_SHIFT));
+}
+
+/* Does the mapping of @at still have the page that was pinned? Another thread may have
+ * replaced it, and a region may be changed long after its registration. The device of a
+ * pinned page stays. That of another mapping may have gone, and what it was part of.
+ */
+static bool media_is_mapped(struct media_pages *pages, unsigned long at)
+{
+	struct page *page;
+
+	mmap_assert_locked(current->mm);
+	if (compat_get_user_pages_remote(current->mm, at, 1, 0, &page) != 1)
+		return false;
+	put_page(page);
+	return page == media_page(pages, at);
+}
+
+/* The region of the device that @vma maps, or NULL. The device has pinned pages. mmap
+ * lock held.
+ */
 static struct device *media_region_of(struct vm_area_struct *vma)
 {
 	struct device *dev;
 	struct cdev *cdev;
 
-	if (!vma->vm_file || !S_ISCHR(file_inode(vma->vm_file)->i_mode) ||
-	    !IS_DAX(vma->vm_file->f_mapping->host))
-		return NULL;
 	cdev = file_inode(vma->vm_file)->i_cdev;
 	if (!cdev || !cdev->kobj.parent)
 		return NULL;
@@ -127,14 +165,19 @@ static int media_mappings(struct ib_device *ibdev, const struct ib_umem *umem,
 			  u8 *durability)
 {
 	unsigned long at = umem->address, end = at + umem->length;
+	struct media_pages pages = {
+		.sg = umem->sgt_append.sgt.sgl, .at = at & PAGE_MASK,
+	};
 	struct device *region = NULL;
 	int err = 0;
 
 	mmap_assert_locked(current->mm);
 	while (at < end && !err) {
 		struct vm_area_struct *vma = vma_lookup(current->mm, at);
-		struct device *dev = vma ? media_region_of(vma) : NULL;
+		struct device *dev = NULL;
 
+		if (vma && media_is_dax(vma) && media_is_mapped(&pages, at))
+			dev = media_region_of(vma);
 		if (!dev) {
 			ibdev_dbg(ibdev, "reg_mr: no NVDIMM region at %#lx\n",
 				  at);

@@ -12,8 +12,8 @@
  * @durability: gets the weakest enum cairn_durability of the memory
  *
  * Context: process.
- * Return: 0; -EINVAL if a part belongs to no region of libnvdimm, the region
- * needs more than a write-back, or there are bad blocks; -ENOMEM.
+ * Return: 0; -EINVAL if a part belongs to no region of libnvdimm or is mapped no more,
+ * the region needs more than a write-back, or there are bad blocks; -ENOMEM.
  */
 int cairn_media_check(struct ib_device *ibdev, const struct ib_umem *umem,
 		      u8 *durability);

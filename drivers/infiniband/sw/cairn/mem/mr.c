@@ -513,9 +513,13 @@ static struct ib_mr *mr_change(struct cairn_mr *mr, int access,
 		.persist = mr_declared(mr),
 	};
 	unsigned long flags;
-	int err;
+	int err = 0;
 
-	err = mr_check_domain(ibpd->device, mr, access);
+	/* Memory with NIC flush was checked when it was registered. The process need not have
+	 * it mapped any more.
+	 */
+	if (!(mr->persist & CAIRN_MR_PERSIST_NIC))
+		err = mr_check_domain(ibpd->device, mr, access);
 	if (err)
 		return ERR_PTR(err);
 	if (ib_access_writable(access) && !mr->umem->writable) {
