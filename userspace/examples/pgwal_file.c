@@ -111,7 +111,7 @@ static int pgwal_file_judge(int directory, const char *name, const void *bytes,
 	return err;
 }
 
-/* Those who could read the old file can read the new one, as far as we may say so. */
+/* Give the owner and the mode of the old file to the new one, as far as permissions allow. */
 static int pgwal_file_resemble(int fd, const struct stat *old)
 {
 	if (fchown(fd, old->st_uid, old->st_gid) && errno != EPERM)

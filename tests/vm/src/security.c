@@ -1091,7 +1091,7 @@ static void packets_ahead_are_bounded(void)
 /* tests/vm/kmod/cairn_taken.c */
 #define TAKEN	"/sys/module/cairn_taken/parameters/taken"
 
-/* What others leave of the 64 MiB of a device: more than the packets for two ends take. */
+/* Others leave this of the 64 MiB of a device: more than the packets for two ends take. */
 #define AHEAD_LEFT	(5 << 20)
 
 static void ahead_taken(int bytes)

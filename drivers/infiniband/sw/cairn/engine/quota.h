@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * Bounds of the memory for packets that a device keeps ahead of a gap: one for all, one
- * for each peer, so that a peer with many queue pairs leaves room for others, and one
- * for each user, who may have peers with many addresses. A user has at most as much as
- * is left for others. A hash of the address identifies the peer; peers with the same
- * hash share a bound. No memory is allocated.
+ * Bounds of the memory for packets that a device keeps ahead of a gap. All packets have
+ * a bound. Each peer has one, as it may have many queue pairs, and each user, as its
+ * peers may have many addresses. A user has at most as much as is left for others. A
+ * hash of the address identifies the peer; peers with the same hash share a bound. No
+ * memory is allocated.
  *
  * Atomic; any context.
  */

@@ -73,7 +73,7 @@ static void a_user_leaves_room(void)
 
 	ktap_eq(n, CAIRN_QUOTA_TOTAL / BYTES / 2);
 	ktap_eq(atomic64_read(&greedy), CAIRN_QUOTA_TOTAL / 2);
-	/* what was refused counts for nobody */
+	/* what was refused does not count */
 	ktap_eq(atomic64_read(&quota.total), CAIRN_QUOTA_TOTAL / 2);
 	ktap_eq(quota_fill_all(&quota, &modest), n / 2);
 	while (n--)
