@@ -21,7 +21,7 @@ static u32 hold_run_packets(const struct cairn_rx_cb *cb)
 	return DIV_ROUND_UP(cb->len, cb->stride);
 }
 
-/* What the user of the QP has, see engine/quota.h. */
+/* The bytes of the QP's user, see engine/quota.h. */
 static atomic64_t *hold_of_user(struct cairn_exec *exec)
 {
 	return exec->user ? &exec->user->kept_bytes : NULL;
