@@ -2,6 +2,8 @@
 /* The inline rule: conversion of scatter/gather lists. */
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "cairndv.h"
 #include "fake.h"
@@ -362,6 +364,54 @@ static void regions_end(void)
 	close_all();
 }
 
+static bool inlines_key(uint32_t key)
+{
+	return is_inline(post_sge(IBV_WR_SEND, 0, IOVA, 8, key));
+}
+
+/* Return: 0 if this child takes only its own regions for its memory. */
+static int child_posts(void)
+{
+	struct ibv_mr *own;
+
+	if (inlines_key(KEY))
+		return 1;
+	fake.mr_key = KEY + 256;
+	own = fake.ops.reg_mr(pd, mem, LEN, IOVA, 0);
+	if (!inlines_key(KEY + 256) || inlines_key(KEY))
+		return 2;
+	fake.fail = "dereg_mr";
+	fake.fail_err = EBUSY;
+	if (dereg() != EBUSY || inlines_key(KEY))
+		return 5;
+	/* the parent's ends, and another one has its key */
+	fake.mr_key = KEY;
+	if (dereg() || !fake.ops.reg_mr(pd, mem, LEN, IOVA, 0) || !inlines_key(KEY))
+		return 3;
+	mr = own;
+	return dereg() || inlines_key(KEY + 256) ? 4 : 0;
+}
+
+/* Regions of the parent are the parent's memory, of which the child has a copy at best. */
+static void child_of_a_fork(void)
+{
+	int status = -1;
+	pid_t child;
+
+	open_all(512);
+	ktap_ok(inlines(8));
+	child = fork();
+	if (!child)
+		_exit(child_posts());
+	ktap_eq(waitpid(child, &status, 0), child);
+	ktap_eq(status, 0);
+	/* the parent goes on where it was */
+	sq->host->index = to_cqp(qp)->sq.ring.index;
+	sq->dev->index = sq->host->index;
+	ktap_ok(inlines(8));
+	close_all();
+}
+
 /* Until wr_complete nothing is posted, and the program may write its buffers. */
 static void extended_late(void)
 {
@@ -481,7 +531,7 @@ static const struct ktap_test tests[] = {
 	KTAP(behind_a_fence),
 	KTAP(extended_behind_a_fence),
 	KTAP(lists),
-	KTAP(regions_end),
+	KTAP(regions_end), KTAP(child_of_a_fork),
 	KTAP(extended_late), KTAP(extended),
 	KTAP(races),
 };

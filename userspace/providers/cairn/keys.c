@@ -20,6 +20,7 @@ struct keys_slot {
 };
 
 struct cairn_keys {
+	uint32_t forks;		/* keys_forks of the process whose regions these are */
 	pthread_mutex_t lock;	/* writers */
 	struct keys_slot *leaf[LEAVES];
 };
@@ -27,23 +28,61 @@ struct cairn_keys {
 #define LOAD(ptr)		__atomic_load_n(ptr, __ATOMIC_RELAXED)
 #define STORE(ptr, value)	__atomic_store_n(ptr, value, __ATOMIC_RELAXED)
 
+/* How many forks led to this process, since the library was loaded. */
+static uint32_t keys_forks;
+
+static void keys_count_fork(void)
+{
+	keys_forks++;
+}
+
+__attribute__((constructor)) static void keys_watch_forks(void)
+{
+	pthread_atfork(NULL, NULL, keys_count_fork);
+}
+
 struct cairn_keys *cairn_keys_create(void)
 {
 	struct cairn_keys *keys = calloc(1, sizeof(*keys));
 
-	if (keys)
-		pthread_mutex_init(&keys->lock, NULL);
+	if (!keys)
+		return NULL;
+	keys->forks = keys_forks;
+	pthread_mutex_init(&keys->lock, NULL);
 	return keys;
+}
+
+static void keys_free_leaves(struct cairn_keys *keys)
+{
+	for (size_t i = 0; i < LEAVES; i++) {
+		free(keys->leaf[i]);
+		keys->leaf[i] = NULL;
+	}
 }
 
 void cairn_keys_destroy(struct cairn_keys *keys)
 {
 	if (!keys)
 		return;
-	for (size_t i = 0; i < LEAVES; i++)
-		free(keys->leaf[i]);
+	keys_free_leaves(keys);
 	pthread_mutex_destroy(&keys->lock);
 	free(keys);
+}
+
+/* Regions that the parent registered are the parent's memory: what the child has at their
+ * addresses is another copy, or nothing. Acquire: the leaves of the parent are gone. Pairs
+ * with keys_begin_child().
+ */
+static bool keys_are_own(const struct cairn_keys *keys)
+{
+	return __atomic_load_n(&keys->forks, __ATOMIC_ACQUIRE) == keys_forks;
+}
+
+/* The first region of a child. No thread of it has looked at a leaf. Needs cairn_keys.lock. */
+static void keys_begin_child(struct cairn_keys *keys)
+{
+	keys_free_leaves(keys);
+	__atomic_store_n(&keys->forks, keys_forks, __ATOMIC_RELEASE);
 }
 
 /* Acquire: the leaf is zeroed. Pairs with keys_get_slot(). */
@@ -94,24 +133,30 @@ void cairn_keys_add(struct cairn_keys *keys, uint32_t key,
 	if (!keys)
 		return;
 	pthread_mutex_lock(&keys->lock);
+	if (!keys_are_own(keys))
+		keys_begin_child(keys);
 	slot = keys_get_slot(keys, key);
 	if (slot)
 		keys_set_slot(slot, key, region);
 	pthread_mutex_unlock(&keys->lock);
 }
 
-void cairn_keys_remove(struct cairn_keys *keys, uint32_t key)
+bool cairn_keys_remove(struct cairn_keys *keys, uint32_t key)
 {
 	static const struct cairn_region none;
-	struct keys_slot *slot;
+	struct keys_slot *slot = NULL;
+	bool known;
 
 	if (!keys)
-		return;
+		return false;
 	pthread_mutex_lock(&keys->lock);
-	slot = keys_find_slot(keys, key);
-	if (slot && slot->key == key)
+	if (keys_are_own(keys))
+		slot = keys_find_slot(keys, key);
+	known = slot && slot->key == key;
+	if (known)
 		keys_set_slot(slot, 0, &none);
 	pthread_mutex_unlock(&keys->lock);
+	return known;
 }
 
 const void *cairn_keys_find(const struct cairn_keys *keys,
@@ -123,7 +168,7 @@ const void *cairn_keys_find(const struct cairn_keys *keys,
 	uint32_t seq;
 	bool mine;
 
-	if (keys)
+	if (keys && keys_are_own(keys))
 		slot = keys_find_slot(keys, sge->lkey);
 	if (!slot)
 		return NULL;

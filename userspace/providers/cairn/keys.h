@@ -5,7 +5,8 @@
  *
  * Posting looks a key up without a lock. A region's slot has a sequence number
  * that is odd while the slot changes; a lookup during a change takes the key
- * for unknown. Slots are freed with the context.
+ * for unknown. Slots are freed with the context. A child of fork() does not know the
+ * regions that its parent had.
  */
 #ifndef CAIRN_KEYS_H
 #define CAIRN_KEYS_H
@@ -28,8 +29,8 @@ struct cairn_region {
 /* Adds a region that may be read through @key. Without memory it stays unknown. */
 void cairn_keys_add(struct cairn_keys *keys, uint32_t key,
 		    const struct cairn_region *region);
-/* Call it before the region ends or changes. */
-void cairn_keys_remove(struct cairn_keys *keys, uint32_t key);
+/* Call it before the region ends or changes. Return: whether it was known. */
+bool cairn_keys_remove(struct cairn_keys *keys, uint32_t key);
 
 /* Return: the address of @sge in this process if a QP of @pd may read it, else NULL. */
 const void *cairn_keys_find(const struct cairn_keys *keys,

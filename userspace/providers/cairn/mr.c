@@ -10,12 +10,14 @@
 VERBS_RESP(cairn_persist_mr_resp, struct ib_uverbs_reg_mr_resp,
 	   struct cairn_reg_mr_resp);
 
-/* Before a region ends: forget it; remember it again if the call fails. */
-static void mr_forget(struct cairn_mr *mr)
+/* Before a region ends: forget it; remember it again if the call fails. Return: was it
+ * known?
+ */
+static bool mr_forget(struct cairn_mr *mr)
 {
-	if (mr->region.addr)
-		cairn_keys_remove(to_cctx(mr->vmr.ibv_mr.context)->keys,
-				  mr->vmr.ibv_mr.lkey);
+	return mr->region.addr &&
+	       cairn_keys_remove(to_cctx(mr->vmr.ibv_mr.context)->keys,
+				 mr->vmr.ibv_mr.lkey);
 }
 
 static void mr_remember(struct cairn_mr *mr)
@@ -155,16 +157,18 @@ int cairn_rereg_mr(struct verbs_mr *vmr, int flags, struct ibv_pd *pd,
 int cairn_dereg_mr(struct verbs_mr *vmr)
 {
 	struct cairn_mr *mr = to_cmr(&vmr->ibv_mr);
+	bool known;
 	int err;
 
 	if (vmr->mr_type == VERBS_MR_TYPE_NULL) {
 		free(mr);
 		return 0;
 	}
-	mr_forget(mr);
+	known = mr_forget(mr);
 	err = mr->release ? cairn_release_dereg(mr) : ibv_cmd_dereg_mr(vmr);
 	if (err) {
-		mr_remember(mr);
+		if (known)
+			mr_remember(mr);
 		return err;
 	}
 	if (mr->dm)
