@@ -768,6 +768,63 @@ static void poll_for_what_comes(void)
 	ktap_eq(all_reports(), 0);
 }
 
+/* Receives of a shared queue may still come, whatever call created it. */
+static void poll_for_shared_receives(void)
+{
+	struct ibv_srq_init_attr_ex attr = {
+		.attr = { 4, 3, 0 }, .comp_mask = IBV_SRQ_INIT_ATTR_PD,
+	};
+	struct ibv_recv_wr wr = { .wr_id = 1 };
+	struct ibv_srq *srq;
+
+	for (int xrc = 0; xrc < 2; xrc++) {
+		open_checked("");
+		attr.pd = pd;
+		if (xrc) {
+			attr.comp_mask |= IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_XRCD |
+					  IBV_SRQ_INIT_ATTR_CQ;
+			attr.srq_type = IBV_SRQT_XRC;
+			attr.cq = cq;
+			attr.xrcd = fake.ops.open_xrcd(ctx, &(struct ibv_xrcd_init_attr){
+				.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS,
+				.fd = -1,
+			});
+		}
+		srq = fake.ops.create_srq_ex(ctx, &attr);
+		ktap_ok(srq);
+		ktap_eq(fake.ops.post_srq_recv(srq, &wr, &bad_recv), 0);
+		send_sge(sge_at(0, 8), IBV_WR_SEND, 0);
+		finish_sends();
+		poll_empty(ENDLESS);
+		ktap_eq(all_reports(), 0);
+		ktap_eq(fake.ops.destroy_srq(srq), 0);
+		if (xrc)
+			ktap_eq(fake.ops.close_xrcd(attr.xrcd), 0);
+		close_checked();
+		ktap_eq(all_reports(), 0);
+	}
+}
+
+/* A queue of ibv_create_srq_ex() is checked as one of ibv_create_srq(). */
+static void shared_queue_ex(void)
+{
+	struct ibv_srq_init_attr_ex attr = {
+		.attr = { 4, 3, 0 }, .comp_mask = IBV_SRQ_INIT_ATTR_PD,
+	};
+	struct ibv_sge sge = { 1, 1, 0x999900 };
+	struct ibv_recv_wr wr = { .sg_list = &sge, .num_sge = 1 };
+	struct ibv_srq *srq;
+
+	open_checked("");
+	attr.pd = pd;
+	srq = fake.ops.create_srq_ex(ctx, &attr);
+	ktap_eq(fake.ops.post_srq_recv(srq, &wr, &bad_recv), 0);
+	ktap_eq(reports("key-unknown"), 1);
+	ktap_eq(fake.ops.destroy_srq(srq), 0);
+	close_checked();
+	ktap_eq(all_reports(), 1);
+}
+
 /* A thread that polls two queues waits for either. */
 static void poll_of_two_queues(void)
 {
@@ -979,6 +1036,7 @@ static const struct ktap_test tests[] = {
 	KTAP(leak_of_regions), KTAP(region_released), KTAP(receive_buffer_changed), KTAP(receive_in_remote_memory),
 	KTAP(receive_buffer_touched), KTAP(other_faults_are_the_programs), KTAP(buffer_unmapped),
 	KTAP(receive_late), KTAP(poll_endless), KTAP(poll_for_what_comes),
+	KTAP(poll_for_shared_receives), KTAP(shared_queue_ex),
 	KTAP(poll_of_two_queues), KTAP(poll_of_failed_queue_pair), KTAP(threads_overlap),
 	KTAP(fork_unprotected), KTAP(fork_child), KTAP(completions_unpolled),
 	KTAP(report_in_one_piece), KTAP(unset_costs_nothing), KTAP(abort_mode),

@@ -537,6 +537,21 @@ static struct ibv_srq *check_create_srq(struct ibv_pd *pd, struct ibv_srq_init_a
 	return srq;
 }
 
+static struct ibv_srq *check_create_srq_ex(struct ibv_context *ctx,
+					   struct ibv_srq_init_attr_ex *attr)
+{
+	struct ibv_srq *srq = check_under(ctx)->create_srq_ex(ctx, attr);
+
+	if (!srq)
+		return NULL;
+	if (attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE && attr->srq_type == IBV_SRQT_XRC)
+		cairn_work_expect(to_ccq(attr->cq));
+	else
+		cairn_work_open_srq(to_csrq(srq), attr->pd);
+	check_open(ctx, "shared receive queue", srq);
+	return srq;
+}
+
 static int check_destroy_srq(struct ibv_srq *srq)
 {
 	struct cairn_object *object = check_take(srq);
@@ -568,6 +583,7 @@ void cairn_check_overlay(struct cairn_context *ctx, struct verbs_context_ops *op
 	ops->create_qp = check_create_qp;
 	ops->create_qp_ex = check_create_qp_ex;
 	ops->create_srq = check_create_srq;
+	ops->create_srq_ex = check_create_srq_ex;
 	ops->dealloc_mw = check_dealloc_mw;
 	ops->dealloc_pd = check_dealloc_pd;
 	ops->dereg_mr = check_dereg_mr;

@@ -56,6 +56,7 @@ struct cairn_work {
 	uint32_t idle;		/* polls of one thread in a row that found nothing */
 	uint32_t owed;		/* signaled sends that were posted and not polled */
 	uint32_t events;
+	bool expects;		/* receives that are not counted may complete there */
 	bool drained;		/* a poll found nothing, since the last event */
 	bool armed_late;	/* ... then it was armed, and not polled any more */
 };
@@ -172,6 +173,14 @@ void cairn_work_open_cq(struct cairn_cq *cq, struct ibv_context *ctx)
 	work->turn = cq->single_threaded ? &work->inside : NULL;
 	work_add(work);
 	cq->watch |= CAIRN_CQ_CHECKED;
+}
+
+void cairn_work_expect(struct cairn_cq *cq)
+{
+	cairn_check_lock();
+	if (cq->queue.check)
+		cq->queue.check->expects = true;
+	cairn_check_unlock();
 }
 
 static struct cairn_work *work_of_cq(struct ibv_cq *cq)
@@ -764,7 +773,8 @@ static void work_check_idle(const struct cairn_cq *cq)
 	const struct cairn_work *failed = work_find(work_has_failed, cq);
 	struct cairn_report report = { .here = true };
 
-	if (work_cq_waits(cq) || work_find(work_is_running, cq))
+	if (cq->queue.check->expects || work_cq_waits(cq) ||
+	    work_find(work_is_running, cq))
 		return;
 	if (silent) {
 		report.first = &work_at(silent, silent->count - 1)->posted;

@@ -14,6 +14,8 @@
 void cairn_work_open_qp(struct cairn_qp *qp, struct ibv_context *ctx, struct ibv_pd *pd);
 void cairn_work_open_srq(struct cairn_srq *srq, struct ibv_pd *pd);
 void cairn_work_open_cq(struct cairn_cq *cq, struct ibv_context *ctx);
+/* @cq is that of an XRC SRQ, whose receives complete for queue pairs of any process. */
+void cairn_work_expect(struct cairn_cq *cq);
 /* The queues of a QP that was reset are empty. */
 void cairn_work_reset_qp(struct cairn_qp *qp);
 /* Before the queue is freed. */
