@@ -534,6 +534,48 @@ static void leak_of_regions(void)
 	free(left);
 }
 
+/* ibv_rereg_mr() leaves what it does not change, and all of it when it fails. */
+static void region_changed(void)
+{
+	static const struct {
+		uint64_t iova;
+		int access, flags, to;
+		bool fails;
+	} cases[] = {
+		{ 0x10000, IBV_ACCESS_LOCAL_WRITE, IBV_REREG_MR_CHANGE_ACCESS, 0, false },
+		{ 0x10000, IBV_ACCESS_LOCAL_WRITE, IBV_REREG_MR_CHANGE_TRANSLATION, 0, true },
+		{ 0, IBV_ACCESS_ZERO_BASED, IBV_REREG_MR_CHANGE_PD, 0, false },
+		{ 0, IBV_ACCESS_ZERO_BASED, IBV_REREG_MR_CHANGE_TRANSLATION, 0, false },
+		{ 0x10000, 0, IBV_REREG_MR_CHANGE_ACCESS, IBV_ACCESS_ZERO_BASED, false },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		uint64_t iova = (cases[i].access | cases[i].to) & IBV_ACCESS_ZERO_BASED ?
+				0 : cases[i].iova;
+		struct ibv_mr *other;
+
+		open_checked("");
+		fake.mr_key = 0x5500;
+		other = fake.ops.reg_mr(pd, memory, sizeof(memory), cases[i].iova, cases[i].access);
+		other->addr = memory;
+		other->length = sizeof(memory);
+		if (cases[i].fails) {
+			fake.fail = "rereg_mr";
+			fake.fail_err = ENOMEM;
+		}
+		ktap_eq(fake.ops.rereg_mr((struct verbs_mr *)other, cases[i].flags, pd, memory + 64,
+					  128, cases[i].to), cases[i].fails ? ENOMEM : 0);
+		ktap_eq(send_sge((struct ibv_sge){ iova, 128, 0x5500 }, IBV_WR_SEND, 0), 0);
+		ktap_eq(all_reports(), 0);
+		ktap_eq(send_sge((struct ibv_sge){ iova - 1, 1, 0x5500 }, IBV_WR_SEND, 0), 0);
+		ktap_eq(reports("key-range"), 1);
+		ktap_eq(fake.ops.destroy_qp(qp), 0);
+		ktap_eq(fake.ops.dereg_mr((struct verbs_mr *)other), 0);
+		qp = fake_qp(pd, cq, IBV_QPT_RC, 0);
+		close_checked();
+	}
+}
+
 /* A region that ends without waiting has ended. */
 static void region_released(void)
 {
@@ -1033,7 +1075,7 @@ static const struct ktap_test tests[] = {
 	KTAP(atomic_alignment), KTAP(region_in_use), KTAP(receives_overlap),
 	KTAP(send_queue_overflow), KTAP(resized_send_queue), KTAP(cq_overflow), KTAP(cq_arm_race),
 	KTAP(events_unacked), KTAP(use_after_destroy), KTAP(modify_attributes), KTAP(modify_refused),
-	KTAP(leak_of_regions), KTAP(region_released), KTAP(receive_buffer_changed), KTAP(receive_in_remote_memory),
+	KTAP(leak_of_regions), KTAP(region_changed), KTAP(region_released), KTAP(receive_buffer_changed), KTAP(receive_in_remote_memory),
 	KTAP(receive_buffer_touched), KTAP(other_faults_are_the_programs), KTAP(buffer_unmapped),
 	KTAP(receive_late), KTAP(poll_endless), KTAP(poll_for_what_comes),
 	KTAP(poll_for_shared_receives), KTAP(shared_queue_ex),

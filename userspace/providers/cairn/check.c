@@ -184,31 +184,57 @@ static struct ibv_mr *check_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm,
 				0, length, (int)access);
 }
 
-/* The keys may stay, and a failure may leave the region in either state. */
+/* A region before or after a change. */
+struct check_region {
+	struct ibv_mr mr;
+	uint64_t iova;
+	int access;
+};
+
+/* Without another range the region keeps its addresses, unless its base becomes zero. */
+static void check_change_region(struct check_region *region, int flags,
+				const struct check_region *to)
+{
+	bool zero_based = region->access & IBV_ACCESS_ZERO_BASED;
+
+	if (flags & IBV_REREG_MR_CHANGE_PD)
+		region->mr.pd = to->mr.pd;
+	if (flags & IBV_REREG_MR_CHANGE_ACCESS)
+		region->access = to->access;
+	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION) {
+		region->mr.addr = to->mr.addr;
+		region->mr.length = to->mr.length;
+	}
+	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION || zero_based)
+		region->iova = (uintptr_t)region->mr.addr;
+	if (region->access & IBV_ACCESS_ZERO_BASED)
+		region->iova = 0;
+}
+
+/* The key may stay. A call that fails changes nothing. */
 static int check_rereg_mr(struct verbs_mr *vmr, int flags, struct ibv_pd *pd,
 			  void *addr, size_t length, int access)
 {
+	const struct check_region to = {
+		.mr = { .pd = pd, .addr = addr, .length = length }, .access = access,
+	};
 	struct ibv_mr *mr = &vmr->ibv_mr;
-	struct ibv_mr old = *mr;
+	struct check_region region = { .mr = *mr, .access = vmr->access };
 	int err;
 
 	cairn_check_lock();
 	cairn_work_check_region(mr);
+	region.iova = cairn_region_iova(mr);
 	cairn_region_close(mr);
 	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION)
 		cairn_buffer_open_range((uintptr_t)addr, length);
 	cairn_check_unlock();
-	err = check_under(vmr->ibv_mr.context)->rereg_mr(vmr, flags, pd, addr, length, access);
-	if (flags & IBV_REREG_MR_CHANGE_PD)
-		old.pd = pd;
-	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION) {
-		old.addr = addr;
-		old.length = length;
-	}
-	old.lkey = mr->lkey;
+	err = check_under(mr->context)->rereg_mr(vmr, flags, pd, addr, length, access);
+	if (!err)
+		check_change_region(&region, flags, &to);
+	region.mr.lkey = mr->lkey;
 	cairn_check_lock();
-	cairn_region_open(&old, (uintptr_t)old.addr, old.length,
-			  flags & IBV_REREG_MR_CHANGE_ACCESS ? access : vmr->access);
+	cairn_region_open(&region.mr, region.iova, region.mr.length, region.access);
 	cairn_check_unlock();
 	return err;
 }

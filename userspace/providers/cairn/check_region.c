@@ -70,6 +70,13 @@ void cairn_region_close(const struct ibv_mr *mr)
 	cairn_trace_take(&region->gone);
 }
 
+uint64_t cairn_region_iova(const struct ibv_mr *mr)
+{
+	const struct region *region = region_find(mr->context, mr->lkey);
+
+	return region ? region->iova : (uintptr_t)mr->addr;
+}
+
 void cairn_region_forget_all(const struct ibv_context *ctx)
 {
 	for (size_t i = 0; i < REGION_BUCKETS; i++) {

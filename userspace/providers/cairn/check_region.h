@@ -12,6 +12,8 @@
 void cairn_region_open(const struct ibv_mr *mr, uint64_t iova, uint64_t length,
 		       int access);
 void cairn_region_close(const struct ibv_mr *mr);
+/* Return: the address of its first byte in work requests. Under the lock. */
+uint64_t cairn_region_iova(const struct ibv_mr *mr);
 /* Regions of a context that ends are forgotten. */
 void cairn_region_forget_all(const struct ibv_context *ctx);
 
