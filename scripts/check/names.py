@@ -75,6 +75,7 @@ MANY_ARGS = {
     'check_rereg_mr': 'verbs_context_ops.rereg_mr',
     'fault_reg_dmabuf_mr': 'verbs_context_ops.reg_dmabuf_mr',
     'fault_rereg_mr': 'verbs_context_ops.rereg_mr',
+    'profile_rereg_mr': 'verbs_context_ops.rereg_mr',
 }
 # Functions of test code that may have one word, as a part of the path and the name, and why.
 ONE_WORD = [

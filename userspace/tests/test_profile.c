@@ -81,6 +81,25 @@ static void sizes_of_queues(void)
 	close_ctx();
 }
 
+static void sizes_of_regions(void)
+{
+	static char memory[8192];
+	struct ibv_mr *mr;
+
+	open_with("max_mr_size 4096\n");
+	ktap_ok(!fake.ops.reg_mr(pd, memory, 4097, 0, 0) && errno == EINVAL);
+	mr = fake.ops.reg_mr(pd, memory, 4096, 0, 0);
+	ktap_ok(mr);
+	ktap_eq(fake.ops.rereg_mr((struct verbs_mr *)mr, IBV_REREG_MR_CHANGE_TRANSLATION, pd,
+				  memory, 4097, 0), EINVAL);
+	ktap_eq(fake.ops.rereg_mr((struct verbs_mr *)mr, IBV_REREG_MR_CHANGE_TRANSLATION, pd,
+				  memory, 4096, 0), 0);
+	ktap_eq(fake.ops.rereg_mr((struct verbs_mr *)mr, IBV_REREG_MR_CHANGE_PD, pd, NULL, 4097, 0),
+		0);
+	ktap_eq(fake.ops.dereg_mr((struct verbs_mr *)mr), 0);
+	close_qp();
+}
+
 static void transports(void)
 {
 	struct ibv_xrcd_init_attr attr = {};
@@ -451,7 +470,7 @@ static void unset_has_no_limits(void)
 }
 
 static const struct ktap_test tests[] = {
-	KTAP(sizes_of_queues), KTAP(transports), KTAP(numbers_of_objects),
+	KTAP(sizes_of_queues), KTAP(sizes_of_regions), KTAP(transports), KTAP(numbers_of_objects),
 	KTAP(devices_have_profiles_of_their_own), KTAP(atomics),
 	KTAP(lists_without_an_end),
 	KTAP(attributes_of_queue_pairs), KTAP(regions), KTAP(rates), KTAP(slow_motion), KTAP(wrong_profiles),

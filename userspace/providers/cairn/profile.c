@@ -271,6 +271,17 @@ static struct ibv_mr *profile_alloc_null_mr(struct ibv_pd *pd)
 	return profile_made(pd->context, CAIRN_PROFILE_MR, profile_under(pd->context)->alloc_null_mr(pd));
 }
 
+static int profile_rereg_mr(struct verbs_mr *mr, int flags, struct ibv_pd *pd, void *addr,
+			    size_t length, int access)
+{
+	struct ibv_context *ctx = mr->ibv_mr.context;
+
+	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION &&
+	    length > profile_of(ctx)->attr.max_mr_size)
+		return EINVAL;
+	return profile_under(ctx)->rereg_mr(mr, flags, pd, addr, length, access);
+}
+
 static int profile_dereg_mr(struct verbs_mr *mr)
 {
 	struct ibv_context *ctx = mr->ibv_mr.context;
@@ -521,5 +532,6 @@ void cairn_profile_overlay(struct cairn_context *ctx, struct verbs_context_ops *
 	ops->reg_dm_mr = profile_reg_dm_mr;
 	ops->reg_dmabuf_mr = profile_reg_dmabuf_mr;
 	ops->reg_mr = profile_reg_mr;
+	ops->rereg_mr = profile_rereg_mr;
 	ops->resize_cq = profile_resize_cq;
 }
