@@ -640,6 +640,7 @@ int ibv_cmd_create_srq(struct ibv_pd *pd, struct ibv_srq *srq,
 		return err;
 	ring_create(&tail->rq, pow2_at_least(attr->attr.max_wr * stride),
 		    stride);
+	attr->attr.max_sge += fake.more_sge;
 	srq->context = pd->context;
 	srq->handle = fake.last_qid;
 	return 0;
@@ -660,6 +661,7 @@ int ibv_cmd_create_srq_ex(struct ibv_context *ctx, struct verbs_srq *vsrq,
 		return err;
 	ring_create(&tail->rq, pow2_at_least(attr->attr.max_wr * stride),
 		    stride);
+	attr->attr.max_sge += fake.more_sge;
 	vsrq->srq.context = ctx;
 	vsrq->srq.handle = fake.last_qid;
 	vsrq->srq_type = attr->srq_type;
@@ -758,6 +760,8 @@ int ibv_cmd_create_qp_ex(struct ibv_context *ctx, struct verbs_qp *vqp,
 		ring_create(&tail->rq,
 			    pow2_at_least(attr->cap.max_recv_wr * stride),
 			    stride);
+	attr->cap.max_send_sge += fake.more_sge;
+	attr->cap.max_recv_sge += fake.more_sge;
 	vqp->qp.context = ctx;
 	vqp->qp.pd = attr->pd;
 	vqp->qp.handle = first;

@@ -42,6 +42,7 @@ struct fake {
 	int objects;			/* created and not destroyed */
 	int doorbells;			/* calls */
 	uint32_t max_send_wr;		/* the answer; 0: as requested */
+	uint32_t more_sge;		/* than requested, of new queues */
 	int looks;			/* doorbells of completion queues */
 	uint64_t looked_at;		/* the handle of the last one */
 	uint32_t rung;			/* queues of all doorbells */

@@ -81,6 +81,53 @@ static void sizes_of_queues(void)
 	close_ctx();
 }
 
+/* The device gives more than was asked for, but not more than the profile has. */
+static void sizes_that_are_given(void)
+{
+	struct ibv_qp_init_attr attr = { .qp_type = IBV_QPT_RC, .cap = { 20, 1, 3, 2, 0 } };
+	struct ibv_srq_init_attr srq_attr = { .attr = { 20, 2, 0 } };
+	struct ibv_sge sge[4] = {};
+	struct ibv_send_wr wr = { .sg_list = sge, .num_sge = 4, .opcode = IBV_WR_SEND }, *bad;
+	struct ibv_recv_wr recv = { .sg_list = sge, .num_sge = 4 }, *bad_recv;
+	struct ibv_qp_attr now = { .cap = { 32, 32, 6, 5, 0 } };
+	struct ibv_srq *srq;
+
+	use_profile("max_qp_wr 24\nmax_sge 3\nmax_srq_wr 24\nmax_srq_sge 3\n");
+	open_ctx();
+	forget_profile();
+	cq = fake_cq(ctx, 16);
+	fake.max_send_wr = 32;
+	fake.more_sge = 3;
+	attr.send_cq = cq;
+	attr.recv_cq = cq;
+	qp = fake.ops.create_qp(pd, &attr);
+	ktap_eq(attr.cap.max_send_wr, 24);
+	ktap_eq(attr.cap.max_send_sge, 3);
+	ktap_eq(attr.cap.max_recv_sge, 3);
+	qp->state = IBV_QPS_RTS;
+	ktap_eq(fake.ops.post_send(qp, &wr, &bad), EINVAL);
+	ktap_eq(fake.ops.post_recv(qp, &recv, &bad_recv), EINVAL);
+	wr.num_sge = 3;
+	recv.num_sge = 3;
+	ktap_eq(fake.ops.post_send(qp, &wr, &bad), 0);
+	ktap_eq(fake.ops.post_recv(qp, &recv, &bad_recv), 0);
+	attr.cap = now.cap;
+	ktap_eq(fake.ops.query_qp(qp, &now, IBV_QP_CAP, &attr), 0);
+	ktap_ok(now.cap.max_send_wr == 24 && now.cap.max_recv_wr == 24 &&
+		now.cap.max_send_sge == 3 && now.cap.max_recv_sge == 3);
+	ktap_ok(!memcmp(&attr.cap, &now.cap, sizeof(now.cap)));
+	srq = fake.ops.create_srq(pd, &srq_attr);
+	ktap_eq(srq_attr.attr.max_sge, 3);
+	recv.num_sge = 4;
+	ktap_eq(fake.ops.post_srq_recv(srq, &recv, &bad_recv), EINVAL);
+	srq_attr.attr.max_wr = 32;
+	srq_attr.attr.max_sge = 5;
+	ktap_eq(fake.ops.query_srq(srq, &srq_attr.attr), 0);
+	ktap_ok(srq_attr.attr.max_wr == 24 && srq_attr.attr.max_sge == 3);
+	ktap_eq(fake.ops.destroy_srq(srq), 0);
+	close_qp();
+}
+
 static void sizes_of_regions(void)
 {
 	static char memory[8192];
@@ -470,7 +517,7 @@ static void unset_has_no_limits(void)
 }
 
 static const struct ktap_test tests[] = {
-	KTAP(sizes_of_queues), KTAP(sizes_of_regions), KTAP(transports), KTAP(numbers_of_objects),
+	KTAP(sizes_of_queues), KTAP(sizes_that_are_given), KTAP(sizes_of_regions), KTAP(transports), KTAP(numbers_of_objects),
 	KTAP(devices_have_profiles_of_their_own), KTAP(atomics),
 	KTAP(lists_without_an_end),
 	KTAP(attributes_of_queue_pairs), KTAP(regions), KTAP(rates), KTAP(slow_motion), KTAP(wrong_profiles),

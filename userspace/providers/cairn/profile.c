@@ -13,6 +13,7 @@
 #include "profile_choice.h"
 #include "profile_file.h"
 #include "qp.h"
+#include "srq.h"
 
 static pthread_mutex_t profile_mutex = PTHREAD_MUTEX_INITIALIZER;
 
@@ -333,6 +334,32 @@ static bool profile_srq_fits(const struct cairn_profile *profile,
 	       attr->max_sge <= (uint32_t)profile->attr.max_srq_sge;
 }
 
+static void profile_least(uint32_t *value, int limit)
+{
+	if (*value > (uint32_t)limit)
+		*value = (uint32_t)limit;
+}
+
+static void profile_limit_srq_attr(const struct cairn_profile *profile, struct ibv_srq_attr *attr)
+{
+	profile_least(&attr->max_wr, profile->attr.max_srq_wr);
+	profile_least(&attr->max_sge, profile->attr.max_srq_sge);
+}
+
+/* The device gives more than was asked for, as its queues grow by powers of two: not more
+ * than the profile has.
+ */
+static struct ibv_srq *profile_made_srq(struct ibv_context *ctx, struct ibv_srq *made,
+					struct ibv_srq_attr *attr)
+{
+	if (made) {
+		profile_limit_srq_attr(profile_of(ctx), attr);
+		to_csrq(made)->rq.queue.max_wr = attr->max_wr;
+		to_csrq(made)->rq.max_sge = attr->max_sge;
+	}
+	return profile_made(ctx, CAIRN_PROFILE_SRQ, made);
+}
+
 static struct ibv_srq *profile_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
 {
 	const struct cairn_profile *profile = profile_of(pd->context);
@@ -341,8 +368,8 @@ static struct ibv_srq *profile_create_srq(struct ibv_pd *pd, struct ibv_srq_init
 	    profile_refuses(!profile_srq_fits(profile, &attr->attr), EINVAL) ||
 	    !profile_take(pd->context, CAIRN_PROFILE_SRQ))
 		return NULL;
-	return profile_made(pd->context, CAIRN_PROFILE_SRQ,
-			    profile_under(pd->context)->create_srq(pd, attr));
+	return profile_made_srq(pd->context, profile_under(pd->context)->create_srq(pd, attr),
+				&attr->attr);
 }
 
 static struct ibv_srq *profile_create_srq_ex(struct ibv_context *ctx,
@@ -356,7 +383,7 @@ static struct ibv_srq *profile_create_srq_ex(struct ibv_context *ctx,
 	    profile_refuses(!profile_srq_fits(profile, &attr->attr), EINVAL) ||
 	    !profile_take(ctx, CAIRN_PROFILE_SRQ))
 		return NULL;
-	return profile_made(ctx, CAIRN_PROFILE_SRQ, profile_under(ctx)->create_srq_ex(ctx, attr));
+	return profile_made_srq(ctx, profile_under(ctx)->create_srq_ex(ctx, attr), &attr->attr);
 }
 
 static int profile_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask)
@@ -366,6 +393,15 @@ static int profile_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, in
 	if (mask & IBV_SRQ_MAX_WR && attr->max_wr > (uint32_t)profile->attr.max_srq_wr)
 		return EINVAL;
 	return profile_under(srq->context)->modify_srq(srq, attr, mask);
+}
+
+static int profile_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr)
+{
+	int err = profile_under(srq->context)->query_srq(srq, attr);
+
+	if (!err)
+		profile_limit_srq_attr(profile_of(srq->context), attr);
+	return err;
 }
 
 static int profile_destroy_srq(struct ibv_srq *srq)
@@ -386,9 +422,30 @@ static bool profile_cap_fits(const struct cairn_profile *profile, const struct i
 	       (has_srq || (cap->max_recv_wr <= wr && cap->max_recv_sge <= sge));
 }
 
-/* A queue pair that was made posts no atomics. */
-static struct ibv_qp *profile_made_qp(struct ibv_context *ctx, struct ibv_qp *made)
+static void profile_limit_cap(const struct cairn_profile *profile, struct ibv_qp_cap *cap)
 {
+	profile_least(&cap->max_send_wr, profile->attr.max_qp_wr);
+	profile_least(&cap->max_recv_wr, profile->attr.max_qp_wr);
+	profile_least(&cap->max_send_sge, profile->attr.max_sge);
+	profile_least(&cap->max_recv_sge, profile->attr.max_sge);
+}
+
+/* As profile_made_srq(). @cap: as the device gave it. */
+static void profile_limit_qp(struct ibv_context *ctx, struct cairn_qp *qp, struct ibv_qp_cap *cap)
+{
+	profile_limit_cap(profile_of(ctx), cap);
+	qp->sq.max_wr = cap->max_send_wr;
+	qp->rq.queue.max_wr = cap->max_recv_wr;
+	qp->max_send_sge = cap->max_send_sge;
+	qp->rq.max_sge = cap->max_recv_sge;
+}
+
+/* A queue pair that was made may post no atomics. */
+static struct ibv_qp *profile_made_qp(struct ibv_context *ctx, struct ibv_qp *made,
+				      struct ibv_qp_cap *cap)
+{
+	if (made)
+		profile_limit_qp(ctx, to_cqp(made), cap);
 	if (made && profile_of(ctx)->no_atomics)
 		to_cqp(made)->refused = 1u << CAIRN_WQE_CAS | 1u << CAIRN_WQE_FAA;
 	return profile_made(ctx, CAIRN_PROFILE_QP, made);
@@ -403,7 +460,8 @@ static struct ibv_qp *profile_create_qp(struct ibv_pd *pd, struct ibv_qp_init_at
 	    profile_refuses(!profile_cap_fits(profile, &attr->cap, attr->srq), EINVAL) ||
 	    !profile_take(pd->context, CAIRN_PROFILE_QP))
 		return NULL;
-	return profile_made_qp(pd->context, profile_under(pd->context)->create_qp(pd, attr));
+	return profile_made_qp(pd->context, profile_under(pd->context)->create_qp(pd, attr),
+			       &attr->cap);
 }
 
 #define PROFILE_ATOMIC_OPS						\
@@ -421,7 +479,7 @@ static struct ibv_qp *profile_create_qp_ex(struct ibv_context *ctx,
 	    profile_refuses(!profile_cap_fits(profile, &attr->cap, attr->srq), EINVAL) ||
 	    !profile_take(ctx, CAIRN_PROFILE_QP))
 		return NULL;
-	return profile_made_qp(ctx, profile_under(ctx)->create_qp_ex(ctx, attr));
+	return profile_made_qp(ctx, profile_under(ctx)->create_qp_ex(ctx, attr), &attr->cap);
 }
 
 static struct ibv_qp *profile_open_qp(struct ibv_context *ctx, struct ibv_qp_open_attr *attr)
@@ -496,9 +554,23 @@ static int profile_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int ma
 	if (profile->no_atomics)
 		copy.qp_access_flags &= ~(unsigned int)IBV_ACCESS_REMOTE_ATOMIC;
 	err = profile_under(qp->context)->modify_qp(qp, &copy, mask);
-	if (!err && mask & IBV_QP_CAP)
+	if (!err && mask & IBV_QP_CAP) {
+		profile_limit_qp(qp->context, to_cqp(qp), &copy.cap);
 		attr->cap = copy.cap;	/* the real sizes */
+	}
 	return err;
+}
+
+static int profile_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
+			    struct ibv_qp_init_attr *init)
+{
+	int err = profile_under(qp->context)->query_qp(qp, attr, mask, init);
+
+	if (err)
+		return err;
+	profile_limit_cap(profile_of(qp->context), &attr->cap);
+	profile_limit_cap(profile_of(qp->context), &init->cap);
+	return 0;
 }
 
 void cairn_profile_overlay(struct cairn_context *ctx, struct verbs_context_ops *ops)
@@ -529,6 +601,8 @@ void cairn_profile_overlay(struct cairn_context *ctx, struct verbs_context_ops *
 	ops->open_xrcd = profile_open_xrcd;
 	ops->query_device_ex = profile_query_device_ex;
 	ops->query_port = profile_query_port;
+	ops->query_qp = profile_query_qp;
+	ops->query_srq = profile_query_srq;
 	ops->reg_dm_mr = profile_reg_dm_mr;
 	ops->reg_dmabuf_mr = profile_reg_dmabuf_mr;
 	ops->reg_mr = profile_reg_mr;
