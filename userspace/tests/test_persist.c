@@ -129,6 +129,12 @@ static void flush_limit(void)
 	ktap_eq(cairndv_query_mr(mr, &attr, sizeof(attr)), 0);
 	ktap_eq(attr.flush_limit_ms, 250);
 	ktap_eq(fake.ops.dereg_mr((struct verbs_mr *)mr), 0);
+	/* the device does not know this one */
+	mr = fake.ops.alloc_null_mr(pd);
+	fake.ioctl_errors[0] = ENOENT;
+	ktap_eq(cairndv_set_flush_limit(mr, 1), EINVAL);
+	fake.ioctl_errors[0] = 0;
+	ktap_eq(fake.ops.dereg_mr((struct verbs_mr *)mr), 0);
 	close_ctx();
 }
 

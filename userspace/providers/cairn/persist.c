@@ -126,6 +126,9 @@ int cairndv_set_flush_limit(struct ibv_mr *ibmr, uint32_t ms)
 
 	if (!cairn_dv_owns(ibmr->context))
 		return EOPNOTSUPP;
+	/* the device has no such region */
+	if (to_cmr(ibmr)->vmr.mr_type == VERBS_MR_TYPE_NULL)
+		return EINVAL;
 	err = cairn_method_attrs(ibmr->context, CAIRN_OBJECT_TUNING,
 				 CAIRN_METHOD_SET_FLUSH_LIMIT, attrs, 2);
 	if (!err)
