@@ -7,7 +7,8 @@
 #
 # Features of newer kernels: the speed of a port that is not rounded, completion counters,
 # and device names that are unique in a network namespace and not on the host. Older kernels
-# refuse them, and nothing is left of the try.
+# refuse them, and nothing is left of the try. And what newer kernels ask of a driver: to
+# handle events below the lock of a netdev (6.15).
 
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -46,6 +47,25 @@ rdma link delete cairn_n && ip link delete nt0
 ip link add nd0 type dummy && ip addr add 10.79.9.1/24 dev nd0 && ip link set nd0 up &&
 	rdma link add cairn_d type cairn netdev nd0 || bail "no device"
 CAIRN_A=cairn_d CAIRN_B=cairn_d points comp_cntr
+
+# --- events of a port -----------------------------------------------------
+
+# shellcheck disable=SC2154
+events=$lib_tmp/events
+reports() { grep -ciE "port $1|PORT_$2" "$events"; }
+reported() { [ "$(reports "$1" "$2")" -ge "$3" ]; }
+
+stdbuf -oL ibv_asyncwatch -d cairn_d >"$events" 2>&1 &
+watcher=$!
+wait_for 20 grep -q 'async event FD' "$events" || lib_show "$events"
+for i in 1 2 3; do
+	ip link set nd0 down && wait_for 20 reported error ERR $i
+	ip link set nd0 up && wait_for 20 reported active ACTIVE $i
+done
+kill $watcher
+wait $watcher
+run_ok "changes of the port are reported" reported active ACTIVE 3
+
 rdma link delete cairn_d && ip link delete nd0
 
 # --- device names per namespace -------------------------------------------

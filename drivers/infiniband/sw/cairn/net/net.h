@@ -19,7 +19,9 @@ struct cairn_net_ops {
 	 * for each attach, under RTNL. The device may be unregistering already.
 	 */
 	void (*remove)(struct cairn_nic *nic);
-	/* Carrier, up/down, MTU or MAC address may have changed. Under RTNL. */
+	/* Carrier, up/down, MTU or MAC address may have changed. Under RTNL, and
+	 * perhaps below the netdev's own lock (6.15).
+	 */
 	void (*changed)(struct cairn_nic *nic);
 };
 

@@ -200,8 +200,9 @@ static void dev_dealloc(struct ib_device *ibdev)
 		rcu_barrier();
 		dev_net_layer->detach(&dev->nic);
 	}
-	/* Nothing schedules it any more. */
+	/* Nothing schedules them any more. */
 	cancel_delayed_work_sync(&dev->port_late);
+	cancel_work_sync(&dev->speed);
 	cairn_fault_free(&dev->nic);
 	WARN_ON(!xa_empty(&dev->nic.qps));
 	xa_destroy(&dev->nic.qps);
@@ -290,9 +291,9 @@ void cairn_verbs_remove(struct cairn_nic *nic)
 		put_device(&dev->ibdev.dev);
 }
 
-void cairn_verbs_changed(struct cairn_nic *nic)
+/* Report the port's state, if it has changed. */
+static void dev_report_port(struct cairn_dev *dev)
 {
-	struct cairn_dev *dev = container_of(nic, struct cairn_dev, nic);
 	enum ib_port_state state = cairn_link_state(dev);
 	struct ib_event event = {
 		.device = &dev->ibdev,
@@ -302,7 +303,7 @@ void cairn_verbs_changed(struct cairn_nic *nic)
 	};
 	u64 wait;
 
-	WRITE_ONCE(dev->line_kbps, cairn_link_kbps(dev));
+	ASSERT_RTNL();
 	if (state == dev->port_state)
 		return;
 	/* No listener: the device is not registered or is moving to another namespace.
@@ -314,13 +315,40 @@ void cairn_verbs_changed(struct cairn_nic *nic)
 	}
 	wait = cairn_event_wait(&dev->events);
 	if (wait) {
-		cairn_nic_count(nic, CAIRN_CTR_ASYNC_EVENTS_WITHHELD, 1);
+		cairn_nic_count(&dev->nic, CAIRN_CTR_ASYNC_EVENTS_WITHHELD, 1);
 		schedule_delayed_work(&dev->port_late, nsecs_to_jiffies(wait) + 1);
 	} else {
 		dev->port_state = state;
 		ib_dispatch_event(&event);
 	}
 	ib_device_put(&dev->ibdev);
+}
+
+static void dev_read_speed(struct cairn_dev *dev)
+{
+	ASSERT_RTNL();
+	WRITE_ONCE(dev->line_kbps, cairn_link_kbps(dev));
+}
+
+static void dev_speed_work(struct work_struct *work)
+{
+	struct cairn_dev *dev = container_of(work, struct cairn_dev, speed);
+
+	rtnl_lock();
+	if (!dev->nic.removed)
+		dev_read_speed(dev);
+	rtnl_unlock();
+}
+
+/* Since 7.2 the read of the speed takes the netdev's own lock, below which most events
+ * come. So a work item reads it.
+ */
+void cairn_verbs_changed(struct cairn_nic *nic)
+{
+	struct cairn_dev *dev = container_of(nic, struct cairn_dev, nic);
+
+	schedule_work(&dev->speed);
+	dev_report_port(dev);
 }
 
 /* Report what the port is like now, if that was not reported. */
@@ -331,7 +359,7 @@ static void dev_port_late(struct work_struct *work)
 
 	rtnl_lock();
 	if (!dev->nic.removed)
-		cairn_verbs_changed(&dev->nic);
+		dev_report_port(dev);
 	rtnl_unlock();
 }
 
@@ -427,6 +455,7 @@ static void dev_init(struct cairn_dev *dev, struct net_device *ndev)
 	INIT_WORK(&dev->remove, dev_remove_work);
 	cairn_event_init(&dev->events);
 	INIT_DELAYED_WORK(&dev->port_late, dev_port_late);
+	INIT_WORK(&dev->speed, dev_speed_work);
 	dev->line_kbps = CAIRN_LINE_KBPS;
 	cairn_rate_cc_init(dev);
 	dev->nic.ndev = ndev;
@@ -494,7 +523,9 @@ static void dev_catch_up(struct cairn_dev *dev)
 	if (dev->nic.removed) {
 		cairn_verbs_remove(&dev->nic);
 	} else {
-		cairn_verbs_changed(&dev->nic);
+		/* A work item might run after the device was deallocated. */
+		dev_read_speed(dev);
+		dev_report_port(dev);
 		/* Removes those of old ones. */
 		dev_net_layer->repeat(&dev->nic);
 	}

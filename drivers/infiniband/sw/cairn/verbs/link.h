@@ -12,7 +12,9 @@ struct cairn_dev;
 /* ACTIVE if the netdev is up and has a carrier, else DOWN. Any context. */
 enum ib_port_state cairn_link_state(const struct cairn_dev *dev);
 
-/* Speed of the netdev in kbit/s; CAIRN_LINE_KBPS if it reports none. Under RTNL. */
+/* Speed of the netdev in kbit/s; CAIRN_LINE_KBPS if it reports none. Under RTNL, and not
+ * in an event of the netdev, as it takes the netdev's own lock since 7.2.
+ */
 u32 cairn_link_kbps(const struct cairn_dev *dev);
 
 /* ib_device_ops.query_port_speed: in units of 100 Mbit/s. Process context, not under RTNL. */

@@ -62,6 +62,7 @@ struct cairn_dev {
 	u8 port_state;			/* last reported; IB_PORT_NOP: report any */
 	struct cairn_events events;	/* of the device, not of its objects */
 	struct delayed_work port_late;	/* reports the state when the budget allows it */
+	struct work_struct speed;	/* reads the speed of the netdev */
 	u32 line_kbps;			/* speed of the netdev when last read */
 	bool cc_enabled;		/* initial value for new QPs */
 	/* Read without a lock: any mix of old and new values is valid. */
