@@ -7,8 +7,8 @@
 #
 # Features of newer kernels: the speed of a port that is not rounded, completion counters,
 # and device names that are unique in a network namespace and not on the host. Older kernels
-# refuse them, and nothing is left of the try. And what newer kernels ask of a driver: to
-# handle events below the lock of a netdev (6.15).
+# refuse them, and nothing is left of the try. And what newer kernels ask of a driver: reports
+# of its port (6.14), and events below the lock of a netdev (6.15).
 
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -65,6 +65,8 @@ done
 kill $watcher
 wait $watcher
 run_ok "changes of the port are reported" reported active ACTIVE 3
+expect "... each one once" \
+	"$(reports error ERR) $(reports active ACTIVE)" "3 3"
 
 rdma link delete cairn_d && ip link delete nd0
 

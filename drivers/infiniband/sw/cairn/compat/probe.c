@@ -111,6 +111,13 @@ static void probe_dmabuf_attrs(const struct ib_device_ops *ops,
 # 1 "CAIRN_HAS_HRTIMER_SETUP"
 static void *probe_hrtimer_setup = hrtimer_setup;
 
+/* 6.14: a driver can report the state of its port itself. */
+# 1 "CAIRN_HAS_REPORT_PORT_EVENT"
+static void probe_report_port_event(const struct ib_device_ops *ops)
+{
+	ops->report_port_event(NULL, NULL, 0);
+}
+
 /* After 6.12: counter_unbind_qp() takes the port. */
 # 1 "CAIRN_HAS_COUNTER_PORT"
 static void probe_counter_port(const struct ib_device_ops *ops)

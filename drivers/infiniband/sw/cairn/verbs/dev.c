@@ -18,6 +18,7 @@
 #include "compat/flush.h"
 #include "compat/kernel_caps.h"
 #include "compat/name_assign.h"
+#include "compat/port_event.h"
 #include "compat/port_speed.h"
 #include "device/mcast.h"
 #include "device/mrcache.h"
@@ -432,6 +433,7 @@ static void dev_init(struct cairn_dev *dev, struct net_device *ndev)
 	for (i = 0; i < ARRAY_SIZE(dev_op_sets); i++)
 		ib_set_device_ops(ibdev, dev_op_sets[i]);
 	compat_set_port_speed(ibdev, cairn_link_query_speed);
+	compat_set_port_event(ibdev);
 	compat_set_comp_cntr(ibdev, &cairn_comp_cntr_ops);
 	if (IS_ENABLED(CONFIG_INFINIBAND_USER_ACCESS))
 		ibdev->driver_def = dev_uapi_defs;
