@@ -8,7 +8,8 @@
 # Features of newer kernels: the speed of a port that is not rounded, completion counters,
 # and device names that are unique in a network namespace and not on the host. Older kernels
 # refuse them, and nothing is left of the try. And what newer kernels ask of a driver: reports
-# of its port (6.14), and events below the lock of a netdev (6.15).
+# of its port (6.14), the size of a queue pair's counter, and events below the lock of a netdev
+# (6.15).
 
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -68,6 +69,20 @@ run_ok "changes of the port are reported" reported active ACTIVE 3
 expect "... each one once" \
 	"$(reports error ERR) $(reports active ACTIVE)" "3 3"
 
+# --- counters of queue pairs ----------------------------------------------
+
+counted() { rdma statistic qp show link cairn_d/1 | grep -q 'comm ibv_rc_pingpong'; }
+
+run_ok "counters for the queue pairs of each process" \
+	rdma statistic qp set link cairn_d/1 auto pid on
+gid=$(grep -l ':ffff:0a4f:0901' /sys/class/infiniband/cairn_d/ports/1/gids/* 2>/dev/null)
+# a server that waits: its queue pair has a counter
+ibv_rc_pingpong -d cairn_d -g "${gid##*/}" >/dev/null 2>&1 &
+server=$!
+run_ok "a queue pair has one" wait_for 30 counted
+kill $server
+wait $server
+run_ok "... and no more" rdma statistic qp set link cairn_d/1 auto off
 rdma link delete cairn_d && ip link delete nd0
 
 # --- device names per namespace -------------------------------------------

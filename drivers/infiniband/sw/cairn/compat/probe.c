@@ -118,6 +118,13 @@ static void probe_report_port_event(const struct ib_device_ops *ops)
 	ops->report_port_event(NULL, NULL, 0);
 }
 
+/* 6.15: a driver says how large its QP counters are. */
+# 1 "CAIRN_HAS_COUNTER_INIT"
+static void probe_counter_init(const struct ib_device_ops *ops)
+{
+	ops->counter_init(NULL);
+}
+
 /* After 6.12: counter_unbind_qp() takes the port. */
 # 1 "CAIRN_HAS_COUNTER_PORT"
 static void probe_counter_port(const struct ib_device_ops *ops)

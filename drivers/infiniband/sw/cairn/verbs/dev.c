@@ -15,6 +15,7 @@
 #include <net/addrconf.h>
 #include <rdma/uverbs_ioctl.h>
 #include "compat/alloc_device.h"
+#include "compat/counter.h"
 #include "compat/flush.h"
 #include "compat/kernel_caps.h"
 #include "compat/name_assign.h"
@@ -434,6 +435,7 @@ static void dev_init(struct cairn_dev *dev, struct net_device *ndev)
 		ib_set_device_ops(ibdev, dev_op_sets[i]);
 	compat_set_port_speed(ibdev, cairn_link_query_speed);
 	compat_set_port_event(ibdev);
+	compat_set_counter(ibdev);
 	compat_set_comp_cntr(ibdev, &cairn_comp_cntr_ops);
 	if (IS_ENABLED(CONFIG_INFINIBAND_USER_ACCESS))
 		ibdev->driver_def = dev_uapi_defs;
