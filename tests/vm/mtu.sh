@@ -53,6 +53,67 @@ wait_for 5 mtu_is 1024
 set_mtu 9000
 traffic_ends "traffic of path MTU 4096 survives a short MTU of 1500"
 
+# --- ICMP messages --------------------------------------------------------
+
+# too_big: b, which cannot know, tells a that packets to b are too big. The stack believes
+# such a message if it cites an echo reply.
+too_big() {
+	in_b /usr/bin/python3 - "$IP_A" "$IP_B" "$IP6_A" "$IP6_B" <<-'PY'
+	import socket, struct, sys
+	a4, b4, a6, b6 = sys.argv[1:]
+	def ones(data):
+	    total = sum(struct.unpack(f'>{len(data) // 2}H', data))
+	    while total >> 16:
+	        total = (total & 0xffff) + (total >> 16)
+	    return 0xffff ^ total
+	cited = struct.pack('>BBHHHBBH4s4sBBHHH', 0x45, 0, 9000, 0, 0x4000, 64, 1, 0,
+	                    socket.inet_aton(a4), socket.inet_aton(b4), 0, 0, 0, 1, 1)
+	message = struct.pack('>BBHHH', 3, 4, 0, 0, 700) + cited
+	message = message[:2] + struct.pack('>H', ones(message)) + message[4:]
+	socket.socket(socket.AF_INET, socket.SOCK_RAW, 1).sendto(message, (a4, 0))
+	cited = struct.pack('>IHBB16s16sBBHHH', 6 << 28, 8960, 58, 64,
+	                    socket.inet_pton(socket.AF_INET6, a6),
+	                    socket.inet_pton(socket.AF_INET6, b6), 129, 0, 0, 1, 1)
+	socket.socket(socket.AF_INET6, socket.SOCK_RAW, 58).sendto(
+	    struct.pack('>BBHI', 2, 0, 0, 1280) + cited, (a6, 0))
+	PY
+}
+
+# route_mtu FAMILY ADDRESS: what the stack of a believes, if it is not the netdev's
+route_mtu() { in_a ip "-$1" route get "$2" | sed -n 's/.* mtu \([0-9]*\).*/\1/p'; }
+
+believed() { [ "$(route_mtu 4 "$IP_B")/$(route_mtu 6 "$IP6_B")" = 700/1280 ]; }
+
+too_big
+wait_for 5 believed
+expect "the stack believes what an ICMP message says of the path MTU" \
+	"$(route_mtu 4 "$IP_B")/$(route_mtu 6 "$IP6_B")" 700/1280
+for transport in rc uc ud; do
+	for family in 4 6; do
+		run_ok "path MTU 4096 after it: $transport, IPv$family" in_a verbs_verify -n 30 -c $transport \
+			-f $family -m 4096 -w 20
+	done
+done
+in_a ip link set "$IF_A" mtu 4000
+wait_for 5 mtu_is 2048
+run_ok "path MTU 2048 after it, at a shorter MTU" in_a verbs_verify -n 30 -m 2048 -f 6
+set_mtu 9000
+in_a ip route flush cache
+in_a ip -6 route flush cache
+
+# an MTU of the administrator counts
+in_a ip route add "$IP_B/32" dev "$IF_A" mtu 1500
+in_a ip -6 route add "$IP6_B/128" dev "$IF_A" mtu 1500
+for family in 4 6; do
+	before=$(counter "$DEV_A" tx_dropped)
+	run_fail "IPv$family: a path MTU beyond that of the route fails" in_a verbs_verify -n 5 \
+		-c uc -f $family -m 4096 -s 4000 -w 3
+	expect_that "... and its packets are counted" \
+		"$(counter "$DEV_A" tx_dropped) > $before"
+done
+in_a ip route del "$IP_B/32" dev "$IF_A"
+in_a ip -6 route del "$IP6_B/128" dev "$IF_A"
+
 # --- link state -----------------------------------------------------------
 
 events=$lib_tmp/events

@@ -6,6 +6,7 @@
  */
 #include <linux/err.h>
 #include <linux/in.h>
+#include <linux/ipv6.h>
 #include <linux/jiffies.h>
 #include <linux/ktime.h>
 #include <linux/module.h>
@@ -13,6 +14,7 @@
 #include <linux/slab.h>
 #include <linux/wait_bit.h>
 #include <linux/workqueue.h>
+#include <net/ipv6.h>
 #include <net/net_namespace.h>
 #include <net/sock.h>
 #include "lane/exec.h"
@@ -112,9 +114,22 @@ void cairn_rooms_stop(void)
 	wait_var_event(&room_count, !atomic_read(&room_count));
 }
 
-/* IPv4 and UDP, because the stack looks at members of such sockets. It treats their packets
- * as those of none: the socket has no hash, no route and no options.
+/* IP and UDP, because the stack looks at members of such sockets. It treats their packets
+ * as those of none: the socket has no hash, no route and no options but this one, which
+ * net/mtu.c needs of packets of IPv6.
  */
+static int room_create_socket(struct cairn_room *room)
+{
+	bool ipv6 = IS_ENABLED(CONFIG_IPV6) && ipv6_mod_enabled();
+	int err;
+
+	err = sock_create_kern(&init_net, ipv6 ? AF_INET6 : AF_INET, SOCK_DGRAM,
+			       IPPROTO_UDP, &room->sock);
+	if (!err && ipv6)
+		inet6_sk(room->sock->sk)->pmtudisc = IPV6_PMTUDISC_PROBE;
+	return err;
+}
+
 static struct cairn_room *room_create(void)
 {
 	struct cairn_room *room = kzalloc(sizeof(*room), GFP_KERNEL_ACCOUNT);
@@ -122,7 +137,7 @@ static struct cairn_room *room_create(void)
 
 	if (!room)
 		return ERR_PTR(-ENOMEM);
-	err = sock_create_kern(&init_net, AF_INET, SOCK_DGRAM, IPPROTO_UDP, &room->sock);
+	err = room_create_socket(room);
 	if (err) {
 		kfree(room);
 		return ERR_PTR(err);

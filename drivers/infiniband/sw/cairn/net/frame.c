@@ -55,6 +55,7 @@ void cairn_frame_measure(struct cairn_frame *frame,
 	frame->ip_len = path->ipv6 ? sizeof(struct ipv6hdr) :
 				     sizeof(struct iphdr);
 	frame->local = false;
+	frame->doubtful = false;
 	frame->counted = NULL;
 	frame->stride =
 		frame_packet_len(train->first.opcode,

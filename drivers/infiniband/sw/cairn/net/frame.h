@@ -9,6 +9,7 @@
 #include <linux/skbuff.h>
 #include <linux/udp.h>
 #include <net/dst.h>
+#include "net/mtu.h"
 #include "net/net.h"
 
 /* A train that is being written: one skb, whose body (everything behind the UDP
@@ -21,6 +22,7 @@ struct cairn_frame {
 	u32 stride;		/* body bytes of each packet but the last */
 	u16 id;			/* IPv4, of the next packet */
 	bool local;		/* stays on this host: needs no ICRC */
+	bool doubtful;		/* cairn_mtu_is_doubtful() for its packets */
 	struct cairn_room *counted;	/* in it, while the stack has it; or NULL */
 	/* base is the ICRC of the headers before the BTH, for packets of
 	 * base_len bytes. 0: not computed yet.
@@ -46,11 +48,16 @@ void cairn_frame_measure(struct cairn_frame *frame,
 			 const struct cairn_train *train);
 
 /* False when the stack would have to fragment a packet. */
-static inline bool cairn_frame_fits(const struct cairn_frame *frame,
+static inline bool cairn_frame_fits(struct cairn_frame *frame,
 				    const struct dst_entry *dst)
 {
-	return frame->ip_len + sizeof(frame->udp) + frame->stride <=
-	       dst_mtu(dst);
+	u32 len = frame->ip_len + sizeof(frame->udp) + frame->stride;
+
+	if (likely(len <= dst_mtu(dst)))
+		return true;
+	frame->doubtful = cairn_mtu_is_doubtful(dst, frame->ip_len == sizeof(frame->ip.v6),
+						len);
+	return frame->doubtful;
 }
 
 /* Bytes before the body. */

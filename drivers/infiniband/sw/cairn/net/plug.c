@@ -176,7 +176,7 @@ static struct cairn_open *plug_begin(struct plug_cpu *plug,
 				     struct cairn_nic *nic,
 				     struct cairn_path *path,
 				     const struct cairn_train *train,
-				     const struct cairn_frame *frame)
+				     struct cairn_frame *frame)
 {
 	struct dst_entry *dst = cairn_net_route(nic, path);
 	struct cairn_open *open;
@@ -202,7 +202,7 @@ static struct cairn_open *plug_begin(struct plug_cpu *plug,
 struct cairn_open *cairn_plug_join(struct cairn_nic *nic,
 				   struct cairn_path *path,
 				   const struct cairn_train *train,
-				   const struct cairn_frame *frame)
+				   struct cairn_frame *frame)
 {
 	struct plug_cpu *plug = this_cpu_ptr(&plugs);
 	struct cairn_open *open;

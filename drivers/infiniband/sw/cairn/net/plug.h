@@ -13,7 +13,7 @@ struct cairn_open;
 struct cairn_open *cairn_plug_join(struct cairn_nic *nic,
 				   struct cairn_path *path,
 				   const struct cairn_train *train,
-				   const struct cairn_frame *frame);
+				   struct cairn_frame *frame);
 
 /* Add packets to an open train. If one fails, the open train is unchanged.
  * Return: as cairn_frame_fill().

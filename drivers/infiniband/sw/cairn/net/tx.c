@@ -56,9 +56,13 @@ static __always_inline void tx_direct(struct sk_buff *skb,
 	cairn_net_settle();
 }
 
-/* Give the packet to the IP stack. Return: false when it was dropped. */
-static __always_inline bool tx_out(struct cairn_nic *nic, struct sk_buff *skb)
+/* Give the packet to the IP stack. @doubtful: cairn_mtu_is_doubtful(). Return: false when
+ * it was dropped.
+ */
+static __always_inline bool tx_out(struct cairn_nic *nic, struct sk_buff *skb,
+				   bool doubtful)
 {
+	struct sock *sk = unlikely(doubtful) ? cairn_mtu_ignore(skb) : NULL;
 	int err;
 
 #if IS_ENABLED(CONFIG_IPV6)
@@ -66,7 +70,7 @@ static __always_inline bool tx_out(struct cairn_nic *nic, struct sk_buff *skb)
 		err = ip6_local_out(nic->net, NULL, skb);
 	else
 #endif
-		err = ip_local_out(nic->net, NULL, skb);
+		err = ip_local_out(nic->net, sk, skb);
 	return !net_xmit_eval(err);
 }
 
@@ -89,7 +93,7 @@ bool cairn_net_tx_kept(struct cairn_nic *nic, struct sk_buff *skb)
 		return false;
 	}
 	skb->dev = dst->dev;
-	return tx_out(nic, skb);
+	return tx_out(nic, skb, skb->len > dst_mtu(dst));
 }
 
 bool cairn_net_tx_send(struct cairn_nic *nic, struct cairn_frame *frame,
@@ -100,7 +104,7 @@ bool cairn_net_tx_send(struct cairn_nic *nic, struct cairn_frame *frame,
 		return false;
 	}
 	tx_direct(frame->skb, path, dst);
-	return tx_out(nic, frame->skb);
+	return tx_out(nic, frame->skb, frame->doubtful);
 }
 
 void cairn_net_tx_count(struct cairn_nic *nic, u32 packets, u32 bytes,
@@ -269,11 +273,19 @@ u32 cairn_net_xmit(struct cairn_nic *nic, struct cairn_path *path,
 
 int cairn_net_tx_start(void)
 {
+	int err = cairn_mtu_start();
+
+	if (err)
+		return err;
 	tx_flow_seed = get_random_u32();
-	return cairn_plug_start();
+	err = cairn_plug_start();
+	if (err)
+		cairn_mtu_stop();
+	return err;
 }
 
 void cairn_net_tx_stop(void)
 {
 	cairn_plug_stop();
+	cairn_mtu_stop();
 }

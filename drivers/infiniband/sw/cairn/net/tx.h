@@ -4,7 +4,7 @@
 
 #include "net/frame.h"
 
-/* Module start (0 or -ENOMEM) and stop. Process context. */
+/* Module start (0 or a negative errno) and stop. Process context. */
 int cairn_net_tx_start(void);
 void cairn_net_tx_stop(void);
 
