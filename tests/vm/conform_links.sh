@@ -175,6 +175,14 @@ fi
 if modprobe vrf; then
 	ends vrf "ip link add up@ type vrf table 10; ip link set up@ up
 		ip link set t@ master up@" && try "port of a VRF" ta tb
+	# the receive hook sees the VRF, not the port
+	in_a ip link set va master upa
+	in_a rdma link add cairn_c type cairn netdev va
+	in_a ip addr flush dev ta
+	in_b ip addr flush dev tb
+	try "port of a VRF, with a device on another port" ta tb
+	rdma link delete cairn_c
+	in_a ip link set va nomaster
 	ends vrf "ip addr flush dev t@; ip link delete up@"
 fi
 if ip -n a link add nka type netkit; then

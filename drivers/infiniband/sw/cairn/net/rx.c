@@ -846,15 +846,18 @@ static unsigned int rx_refuse(const struct rx_arrival *arrival)
 
 /* Find the device of @owner, the netdev that received the packets or that has
  * their destination address. @slave: the ifindex of the receiving netdev if
- * @owner is a VRF, else 0. Return: false when there is no device.
+ * @owner is a VRF, else 0: other ports of the VRF may have devices, too. Return:
+ * false when there is no device.
  */
 static bool rx_find_nic(struct rx_arrival *arrival, struct net *net,
 			struct net_device *owner, int slave)
 {
+	if (slave)
+		owner = dev_get_by_index_rcu(net, slave);
 	arrival->nic = owner ? cairn_net_nic(net, owner) : NULL;
 	if (!arrival->nic)
 		return false;
-	arrival->ifindex = slave ? slave : owner->ifindex;
+	arrival->ifindex = owner->ifindex;
 	arrival->vlan = is_vlan_dev(owner) ? vlan_dev_vlan_id(owner) :
 					     CAIRN_NO_VLAN;
 	return true;
