@@ -13,11 +13,11 @@
 . "$(dirname "$0")/lib.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 
-# inject INTERFACE QPN: send a SEND from a to that QP of b over the interface; a datagram
-# to the GSI QP, RC to others
+# inject INTERFACE QPN [SOURCE DESTINATION]: send a SEND from a to that QP of b over the
+# interface; a datagram to the GSI QP, RC to others
 inject() {
 	in_a /usr/bin/python3 - "$here" "$1" "$2" "$(in_b cat "/sys/class/net/$IF_B/address")" \
-		"$IP_A" "$IP_B" <<-'PY'
+		"${3:-$IP_A}" "${4:-$IP_B}" <<-'PY'
 	import socket, struct, sys, zlib
 	here, interface, qpn, mac, source, destination = sys.argv[1:]
 	sys.dont_write_bytecode = True
@@ -27,23 +27,29 @@ inject() {
 	body = struct.pack('>BBHII', 0x64 if qpn == '1' else 4, 0, 0xffff, int(qpn), 0x80123456) + \
 	       (gsi if qpn == '1' else bytes(8))
 	udp = struct.pack('>HHHH', 50000, wire.ROCE, 8 + len(body) + 4, 0)
-	ip = struct.pack('>BBHHHBBH4s4s', 0x45, 0, 20 + len(udp) + len(body) + 4, 0, 0x4000, 64, 17,
-	                 0, socket.inet_aton(source), socket.inet_aton(destination))
-	ip = ip[:10] + struct.pack('>H', 0xffff ^ wire.ones_sum(ip)) + ip[12:]
+	if ':' in source:
+	    ip = struct.pack('>IHBB', 6 << 28, len(udp) + len(body) + 4, 17, 64) + \
+	         socket.inet_pton(socket.AF_INET6, source) + \
+	         socket.inet_pton(socket.AF_INET6, destination)
+	else:
+	    ip = struct.pack('>BBHHHBBH4s4s', 0x45, 0, 20 + len(udp) + len(body) + 4, 0, 0x4000,
+	                     64, 17, 0, socket.inet_aton(source), socket.inet_aton(destination))
+	    ip = ip[:10] + struct.pack('>H', 0xffff ^ wire.ones_sum(ip)) + ip[12:]
 	covered = wire.headers_for_icrc(ip, udp) + body[:4] + b'\xff' + body[5:]
 	s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
-	s.bind((interface, 0x0800))
-	s.send(bytes.fromhex(mac.replace(':', '')) + s.getsockname()[4] + b'\x08\x00' + ip + udp +
-	       body + struct.pack('<I', zlib.crc32(covered)))
+	s.bind((interface, 0))
+	s.send(bytes.fromhex(mac.replace(':', '')) + s.getsockname()[4] +
+	       (b'\x86\xdd' if ':' in source else b'\x08\x00') + ip + udp + body +
+	       struct.pack('<I', zlib.crc32(covered)))
 	PY
 }
 
-# rises NAME COUNTER INTERFACE QPN: one packet raises the counter by one
+# rises NAME COUNTER INTERFACE QPN [SOURCE DESTINATION]: a packet raises the counter
 rises() {
 	local before
 
 	before=$(counter "$DEV_B" "$2")
-	inject "$3" "$4" || diag "not injected"
+	inject "${@:3}" || diag "not injected"
 	more() { [ "$(counter "$DEV_B" "$2")" -gt "$before" ]; }
 	if wait_for 10 more "$@"; then
 		ok "$1"
@@ -110,6 +116,8 @@ no_qpn=$((qpn ^ 0x800000))
 rises "a packet of a VLAN is not for a QP of the netdev below" rx_wrong_qp va.100 "$qpn"
 rises "nor is a datagram of a VLAN for an address of the netdev below" rx_wrong_qp va.100 1
 rises "untagged, it comes in" rx_packets va 1
+rises "over IPv6, too" rx_no_qp va "$no_qpn" "$IP6_A" "$IP6_B"
+rises "but not with a source address of this host" rx_wrong_qp va "$no_qpn" "$IP6_B" "$IP6_B"
 rises "untagged, the QP sees it" rx_packets va "$qpn"
 kill -0 "$traffic" && alive=1 || alive=0
 expect "the connection goes on" $alive 1

@@ -897,6 +897,18 @@ static unsigned int rx_hook4(void *priv, struct sk_buff *skb,
 }
 
 #if IS_ENABLED(CONFIG_IPV6)
+/* Does a packet from outside have a source address of this host? IPv4 has dropped such
+ * packets. A netdev loops back packets to a group.
+ */
+static bool rx_claims_own6(struct net *net, const struct sk_buff *skb)
+{
+	const struct ipv6hdr *ip = ipv6_hdr(skb);
+
+	return !(skb->dev->flags & IFF_LOOPBACK) &&
+	       !ipv6_addr_is_multicast(&ip->daddr) &&
+	       ipv6_chk_addr(net, &ip->saddr, skb->dev, 0);
+}
+
 static unsigned int rx_hook6(void *priv, struct sk_buff *skb,
 			     const struct nf_hook_state *state)
 {
@@ -911,6 +923,10 @@ static unsigned int rx_hook6(void *priv, struct sk_buff *skb,
 		owner = ipv6_dev_find(state->net, &ip->daddr, NULL);
 	if (!rx_find_nic(&arrival, state->net, owner, inet6_sdif(skb)))
 		return NF_ACCEPT;
+	if (rx_claims_own6(state->net, skb)) {
+		cairn_nic_count(arrival.nic, CAIRN_CTR_RX_WRONG_QP, 1);
+		return NF_DROP;
+	}
 	if (!xfrm6_policy_check(NULL, XFRM_POLICY_IN, skb))
 		return rx_refuse(&arrival);
 	ip = ipv6_hdr(skb);	/* the policy check may have moved it */
