@@ -24,16 +24,22 @@ static u32 cong_top_rate(const struct cairn_qpc *qpc)
 	return kbps ? min(kbps, qpc->cc.line_kbps) : qpc->cc.line_kbps;
 }
 
-/* Each CNP is one cut. MAX_CUTS of them reach the minimum rate. */
+/* Each CNP is one cut. MAX_CUTS of them reach the minimum rate. The side may have been
+ * idle since they came: the rate has recovered from then on, not from now on.
+ */
 static void cong_take_cnps(struct cairn_qpc *qpc, struct cairn_dcqcn *rp,
 			   u32 top, u64 now)
 {
 	u32 cnps = READ_ONCE(qpc->cc.cnps);
 	u32 n = min(cnps - rp->cnps, MAX_CUTS);
+	u64 at = min(READ_ONCE(qpc->cc.heard_at), now);
 
+	if (!n)
+		return;
 	rp->cnps = cnps;
+	cairn_dcqcn_advance(rp, qpc->cc.params, top, at);
 	while (n--)
-		cairn_dcqcn_cut(rp, qpc->cc.params, top, now);
+		cairn_dcqcn_cut(rp, qpc->cc.params, top, at);
 }
 
 void cairn_congestion_limit(struct cairn_qpc *qpc, enum cairn_side_id side,
@@ -45,8 +51,8 @@ void cairn_congestion_limit(struct cairn_qpc *qpc, enum cairn_side_id side,
 	if (!qpc->attrs.cc)
 		return;
 	top = cong_top_rate(qpc);
-	cairn_dcqcn_advance(rp, qpc->cc.params, top, now);
 	cong_take_cnps(qpc, rp, top, now);
+	cairn_dcqcn_advance(rp, qpc->cc.params, top, now);
 	if (!rp->kbps || (limit->kbps && limit->kbps <= rp->kbps))
 		return;
 	limit->kbps = rp->kbps;
@@ -118,8 +124,10 @@ void cairn_congestion_marked(struct cairn_qpc *qpc, enum cairn_side_id side, u64
 void cairn_congestion_notified(struct cairn_qpc *qpc, u64 now)
 {
 	cairn_env_count(qpc, CAIRN_CTR_CNPS_RECEIVED, 1);
-	if (!qpc->attrs.cc || now < qpc->cc.heard_at)
+	if (!qpc->attrs.cc ||
+	    (qpc->cc.cnps &&
+	     now < qpc->cc.heard_at + qpc->cc.params->cnp_interval_us * 500ULL))
 		return;
-	qpc->cc.heard_at = now + qpc->cc.params->cnp_interval_us * 500ULL;
+	WRITE_ONCE(qpc->cc.heard_at, now);
 	WRITE_ONCE(qpc->cc.cnps, qpc->cc.cnps + 1);
 }

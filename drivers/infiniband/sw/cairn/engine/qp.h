@@ -454,7 +454,7 @@ struct cairn_cc_state {
 	u32 line_kbps;		/* of the link, not 0 */
 	u32 cnps;		/* received; the requester counts them */
 	u64 cnp_at;		/* no CNP is sent before; the responder's */
-	u64 heard_at;		/* no cut is made before; the requester's */
+	u64 heard_at;		/* when the latest of cnps came; the requester's */
 	struct cairn_dcqcn rp[CAIRN_SIDES];	/* each is used by its own side */
 };
 

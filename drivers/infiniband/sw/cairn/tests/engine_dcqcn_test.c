@@ -434,6 +434,38 @@ static void forged_notifications_are_few_cuts(void)
 	sim_end(rig.s);
 }
 
+/* Both sides were idle when the notifications came. The congestion is over long ago. */
+static void old_notifications_do_not_slow(void)
+{
+	struct rig rig = dcqcn_controlled(1, true, false, 0);
+	struct cairn_pkt cnp = {
+		.opcode = CAIRN_BTH_CNP, .pkey = CAIRN_PKEY_DEFAULT,
+		.qpn = rig.a->c.qpn, .becn = true, .payload_len = 16,
+	};
+	static const u8 zeros[16];
+	u32 i;
+
+	for (i = 0; i < 20; i++) {
+		sim_inject(rig.a, &cnp, zeros);
+		rig.s->now += 100 * SIM_US;
+	}
+	ktap_eq(rig.a->c.cc.cnps, 20);
+	rig.s->now += SIM_SEC;
+	rig_send(&rig, 1, CAIRN_WQE_WRITE, RIG_LEN);
+	ktap_ok(sim_run(rig.s, SIM_SEC));
+	expect_cqe(rig.a, CAIRN_REQ, 0, 1, 0);
+	ktap_eq(rig.a->count[CAIRN_CTR_RATE_MARKS], 0);
+	/* but recent ones do */
+	for (i = 0; i < 20; i++) {
+		sim_inject(rig.a, &cnp, zeros);
+		rig.s->now += 100 * SIM_US;
+	}
+	rig_send(&rig, 2, CAIRN_WQE_WRITE, RIG_LEN);
+	ktap_ok(sim_run(rig.s, SIM_SEC));
+	ktap_ok(rig.a->count[CAIRN_CTR_RATE_MARKS] > 0);
+	sim_end(rig.s);
+}
+
 static const struct ktap_test tests[] = {
 	KTAP(values),
 	KTAP(first_cut),
@@ -447,6 +479,7 @@ static const struct ktap_test tests[] = {
 	KTAP(limit_caps),
 	KTAP(everything),
 	KTAP(forged_notifications_are_few_cuts),
+	KTAP(old_notifications_do_not_slow),
 };
 
 KTAP_MAIN(tests)
