@@ -69,7 +69,8 @@ static void answer_emit(struct cairn_qpc *qpc, u8 opcode, u32 psn, u32 msn,
 	cairn_env_emit(qpc, CAIRN_RESP, &train);
 }
 
-static void answer_send_nak(struct cairn_qpc *qpc)
+/* Return: false: it has to wait for the host. */
+static bool answer_send_nak(struct cairn_qpc *qpc)
 {
 	struct cairn_responder *resp = &qpc->resp;
 	u8 type = resp->nak.syndrome & CAIRN_AETH_TYPE_MASK;
@@ -78,7 +79,7 @@ static void answer_send_nak(struct cairn_qpc *qpc)
 	/* Delay a NAK of a gap: with an earlier PSN it would cost a retry. */
 	if (cairn_persist_limit(resp, &psn, &msn) && !resp->nak.fatal &&
 	    type != CAIRN_AETH_RNR_NAK)
-		return;
+		return false;
 	cairn_env_count(qpc, resp->nak.persist ? CAIRN_CTR_PERSIST_NAKS_SENT :
 		      resp->nak.fatal ? CAIRN_CTR_FATAL_NAKS_SENT :
 		      type == CAIRN_AETH_RNR_NAK ? CAIRN_CTR_RNR_NAKS_SENT :
@@ -90,6 +91,7 @@ static void answer_send_nak(struct cairn_qpc *qpc)
 	resp->nak.due = false;
 	resp->ack_due = false;
 	resp->nak.persist = false;
+	return true;
 }
 
 /* The connection ends: all answers are sent. */
@@ -151,9 +153,10 @@ void cairn_answer_send(struct cairn_qpc *qpc)
 
 	if (resp->persist.ack_due)
 		answer_send_persist_ack(qpc);
-	if (resp->nak.due)
-		answer_send_nak(qpc);
-	else if (!(resp->repeated && answer_hold(qpc)) && resp->ack_due)
+	/* While a NAK waits, the peer must not give up. */
+	if (!(resp->nak.due && answer_send_nak(qpc)) &&
+	    !(resp->repeated && answer_hold(qpc)) &&
+	    !resp->nak.due && resp->ack_due)
 		answer_send_ack(qpc);
 	resp->repeated = false;
 	if (resp->nak.fatal)

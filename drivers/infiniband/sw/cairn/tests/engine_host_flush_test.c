@@ -451,6 +451,52 @@ static void a_repeated_plain_write_is_held(void)
 	sim_end(rig.s);
 }
 
+/* The packet with that PSN is lost once. */
+static enum sim_fate lose_once(struct sim_qp *qp, enum cairn_side_id side,
+			       const struct cairn_pkt *pkt)
+{
+	u32 *psn = qp->hooks.arg;
+
+	if (side != CAIRN_REQ || pkt->psn != *psn)
+		return SIM_PASS;
+	*psn = ~0U;
+	return SIM_DROP;
+}
+
+/* The NAK of a gap behind the WRITE has to wait for the host, too. */
+static void a_write_before_a_gap_is_held(void)
+{
+	struct cairn_qp_attrs attrs = sim_attrs;
+	struct rig rig, second;
+	u32 lost;
+
+	attrs.timeout = 8;		/* 1 ms */
+	attrs.retry_cnt = 2;
+	rig = persist_rig_with(CAIRN_PERSIST_HOST, &attrs);
+	second = rig;
+	second.mb = sim_mr(rig.s, 1, RIG_LEN, SIM_ALL);
+	/* the peer's port is known, so several packets are in flight */
+	rig_send(&second, 1, CAIRN_WQE_WRITE, 100);
+	ktap_ok(sim_run(rig.s, SIM_SEC));
+	lost = psn_of(&rig, 2);
+	rig.a->hooks.emit = lose_once;
+	rig.a->hooks.arg = &lost;
+	rig_recv(&rig, 1, 0);
+	rig_send(&rig, 2, CAIRN_WQE_WRITE, 100);
+	rig_send(&second, 3, CAIRN_WQE_WRITE, 100);
+	rig_send(&second, 4, CAIRN_WQE_WRITE, 200);
+	sim_run(rig.s, 2 * SIM_SEC);
+	ktap_eq(lost, ~0U);
+	ktap_eq(rig.a->c.state, CAIRN_QP_RTS);
+	ktap_eq(send_cqes(&rig), 1);
+	ktap_ok(rig.b->count[CAIRN_CTR_RNR_NAKS_SENT] > 5);
+	ktap_eq(persist_release(&rig, 0, 0), 0);
+	sim_run(rig.s, 100 * SIM_US);
+	expect_cqes(rig.a, CAIRN_REQ, 0, 1, 4, CAIRN_CQE_SUCCESS);
+	ktap_ok(sim_run(rig.s, SIM_SEC));
+	sim_end(rig.s);
+}
+
 /* Nothing behind it asks for an answer. The ACK comes when the host releases it, not when
  * the RNR timer of 164 ms expires.
  */
@@ -784,6 +830,7 @@ static const struct ktap_test tests[] = {
 	KTAP(answers_wait_for_a_plain_write),
 	KTAP(no_ack_goes_back_behind_a_read),
 	KTAP(a_repeated_plain_write_is_held),
+	KTAP(a_write_before_a_gap_is_held),
 	KTAP(a_held_write_is_acknowledged_when_durable),
 	KTAP(naks_do_not_pass_a_plain_write),
 	KTAP(a_failed_plain_write_is_naked),
