@@ -158,7 +158,7 @@ done
 unchain
 stop "$fourth"
 
-run_fail "a port that is none is refused" cairn_chain serve -m anonymous -p 70000
+run_fail "a port that is none is refused" cairn_chain serve -m "$lib_tmp/none" -p 70000
 expect "... as such" "$(output | grep -c -e '-p 70000: want 1 to 65535')" 1
 
 # the device of two hops goes, and that of a target of cairn_log

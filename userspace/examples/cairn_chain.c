@@ -835,6 +835,13 @@ static bool options_parse(struct options *o, int argc, char **argv)
 	return optind == argc;
 }
 
+/* A hop reports its records as durable, so it takes no memory that keeps nothing. */
+static bool options_medium(const char *name)
+{
+	return strcmp(name, "anonymous") != 0 ||
+	       log_command_refuse('m', name, "a file or a device-DAX device");
+}
+
 int main(int argc, char **argv)
 {
 	static struct options o = {
@@ -851,6 +858,8 @@ int main(int argc, char **argv)
 	if (!strcmp(command, "write"))
 		return o.writer.num ? log_command_end(append(&o.writer)) != 0 : usage();
 	if (!o.memory || (!serves && strcmp(command, "verify") != 0))
+		return usage();
+	if (serves && !options_medium(o.memory))
 		return usage();
 	err = log_medium_open(&o.hop.medium, o.memory, o.size, serves);
 	if (err)

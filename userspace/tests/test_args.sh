@@ -85,6 +85,8 @@ chain '-l 64M: want 1 to 65536 bytes' write -a one -l 64M
 chain '-s x: want bytes, or a number with k, M or G' serve -s x
 chain '-w 65: want 1 to 64' write -a one -w 65
 chain '-x none: want fail, hold or cut' serve -x none
+refuses '-m anonymous: want a file or a device-DAX device' \
+	"$build/cairn_chain" serve -m anonymous
 
 refuses '-n abc: want seconds' "$tools/cairn_top" -n abc
 refuses '-c 0: want 1 to 999999999' "$tools/cairn_top" -c 0
