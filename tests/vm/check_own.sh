@@ -75,7 +75,7 @@ measure() {
 for mode in persist early write+read write+send; do
 	measure "cairn_persist $mode" "-M /dev/dax0.0" $mode
 done
-measure "cairn_persist, host flush" "-k host" persist
+measure "cairn_persist, host flush" "-M /dev/dax0.0 -k host" persist
 quiet "cairn_persist"
 
 # --- Python ------------------------------------------------------------------------------

@@ -225,7 +225,23 @@ for mode in persist early write+read write+send; do
 done
 expect_that "request packets of WRITE_PERSIST are counted" \
 	"$(grep -o '"request_packets": [0-9]*' <<<"$persist_line" | cut -d ' ' -f 2) == 1"
-measure "persist, host flush" "-k host" "-m persist"
+measure "persist, host flush" "-M /dev/dax0.0 -k host" "-m persist"
+
+# cache lines that are written back to other memory are not durable: it is refused
+why='not known to be persistent'
+run_fail "host flush of anonymous memory is refused" in_b cairn_persist -d "$DEV_B" -k host
+expect "... and why" "$(output | grep -c "$why")" 1
+insmod "$(kmod cairn_media_test)" zero=is_nvdimm_sync || bail "cairn_media_test"
+run_fail "host flush of devdax that needs more than a write-back is refused" \
+	in_b cairn_persist -d "$DEV_B" -M /dev/dax0.0 -k host
+expect "... and why" "$(output | grep -c "$why")" 1
+start_server b "$lib_tmp/hop" "cairn_chain serve -m /dev/dax0.0 -s $size"
+run_fail "a hop of a chain with such devdax lets no writer in" in_a cairn_chain write -a "$IP_B" -c 5
+expect "... and says why" "$(grep -c "$why" "$lib_tmp/hop")" 1
+rmmod cairn_media_test
+run_ok "... but where a write-back is enough" in_a cairn_chain write -a "$IP_B" -c 5
+stop "$started"
+run_ok "... and has the records" cairn_chain verify -m /dev/dax0.0 -s $size -k 5
 
 # A target with less memory than a message has bytes; all other parameters are right.
 cat >"$lib_tmp/card.py" <<'END'

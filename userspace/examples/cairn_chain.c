@@ -18,6 +18,7 @@
 #include <infiniband/cairndv.h>
 #include <rdma/rdma_cma.h>
 
+#include "known_persistent.h"
 #include "log_command.h"
 #include "log_format.h"
 #include "log_medium.h"
@@ -308,6 +309,25 @@ static int hop_link(struct hop *hop)
 	return err;
 }
 
+/* A hop that answers for memory has to know how that becomes durable. */
+static int hop_region(struct hop *hop)
+{
+	void *memory = hop->medium.log;
+	size_t size = hop->medium.size;
+	int err = 0;
+
+	if (hop->medium.kind == LOG_MEDIUM_PMEM)
+		err = known_persistent(hop->pd, memory, size);
+	if (err) {
+		fprintf(stderr, "cairn_chain: %s\n", NOT_KNOWN_PERSISTENT);
+		errno = err;
+		return -1;
+	}
+	hop->mr = ibv_reg_mr(hop->pd, memory, size, IBV_ACCESS_LOCAL_WRITE |
+			     IBV_ACCESS_REMOTE_WRITE | CAIRNDV_ACCESS_PERSISTENT_HOST);
+	return hop->mr ? 0 : -1;
+}
+
 static int hop_objects(struct hop *hop)
 {
 	struct ibv_context *verbs = hop->id->verbs;
@@ -332,10 +352,7 @@ static int hop_objects(struct hop *hop)
 	if (!hop->pd || !hop->channel)
 		return -1;
 	hop->cq = ibv_create_cq(verbs, 2 * DEPTH, NULL, hop->channel, 0);
-	hop->mr = ibv_reg_mr(hop->pd, hop->medium.log, hop->medium.size,
-			     IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
-			     CAIRNDV_ACCESS_PERSISTENT_HOST);
-	if (!hop->cq || !hop->mr)
+	if (!hop->cq || hop_region(hop))
 		return -1;
 	qp.send_cq = hop->cq;
 	qp.recv_cq = hop->cq;

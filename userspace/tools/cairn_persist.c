@@ -34,6 +34,7 @@
 
 #include <infiniband/cairndv.h>
 
+#include "known_persistent.h"
 #include "persist_meet.h"
 #include "write_back.h"
 
@@ -207,6 +208,12 @@ static int persist_target_memory(struct end *self)
 	else if (!strcmp(domain, "emulated"))
 		access |= CAIRNDV_ACCESS_PERSISTENT |
 			  CAIRNDV_ACCESS_PERSISTENT_EMULATED;
+	/* this program answers for it */
+	if (access & (int)CAIRNDV_ACCESS_PERSISTENT_HOST) {
+		errno = known_persistent(self->pd, self->buf, MAPPED);
+		if (errno)
+			return persist_fail(NOT_KNOWN_PERSISTENT);
+	}
 	self->mr = ibv_reg_mr(self->pd, self->buf, MAPPED, access);
 	if (!self->mr)
 		return persist_fail("registering the memory");
