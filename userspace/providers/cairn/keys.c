@@ -69,9 +69,8 @@ void cairn_keys_destroy(struct cairn_keys *keys)
 	free(keys);
 }
 
-/* Regions that the parent registered are the parent's memory: what the child has at their
- * addresses is another copy, or nothing. Acquire: the leaves of the parent are gone. Pairs
- * with keys_begin_child().
+/* Regions that the parent registered are the parent's memory: the child has another copy
+ * at their addresses, or nothing. Acquire: keys_begin_child() has freed the parent's leaves.
  */
 static bool keys_are_own(const struct cairn_keys *keys)
 {
