@@ -63,6 +63,7 @@ ROOMS = {
 # fortified string functions warn and panic by themselves
 COMPILER = re.compile(
     r'mem(cpy|set|cmp|move)|__fentry__|__x86_(return|indirect)_thunk\w*|__stack_chk_fail'
+    r'|__SCT__WARN_trap|__ref_stack_chk_guard|__ubsan_handle_\w+'
     r'|__warn_printk|__?fortify_panic|__fortify_report|__sw_hweight(32|64)')
 
 FAULT_SOURCES = ('fault/*.[ch]', 'net/faulty.[ch]', 'verbs/fault.[ch]')
