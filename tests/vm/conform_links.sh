@@ -182,7 +182,9 @@ if modprobe vrf; then
 	in_b ip addr flush dev tb
 	try "port of a VRF, with a device on another port" ta tb
 	rdma link delete cairn_c
+	# that takes its IPv6 addresses away
 	in_a ip link set va nomaster
+	in_a ip -6 addr add "$IP6_A/64" dev va nodad
 	ends vrf "ip addr flush dev t@; ip link delete up@"
 fi
 if ip -n a link add nka type netkit; then
