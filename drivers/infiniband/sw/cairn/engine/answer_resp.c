@@ -69,7 +69,7 @@ static void answer_emit(struct cairn_qpc *qpc, u8 opcode, u32 psn, u32 msn,
 	cairn_env_emit(qpc, CAIRN_RESP, &train);
 }
 
-/* Return: false: it has to wait for the host. */
+/* Return: false if it has to wait for the host. */
 static bool answer_send_nak(struct cairn_qpc *qpc)
 {
 	struct cairn_responder *resp = &qpc->resp;
@@ -147,17 +147,29 @@ static void answer_send_persist_ack(struct cairn_qpc *qpc)
 		    resp->persist.durable_msn, cairn_answer_syndrome(qpc));
 }
 
+/* One answer tells all: a NAK, or else an RNR NAK while the host makes writes durable, or
+ * else an ACK.
+ */
+static void answer_send_one(struct cairn_qpc *qpc)
+{
+	struct cairn_responder *resp = &qpc->resp;
+
+	if (resp->nak.due && answer_send_nak(qpc))
+		return;
+	/* While a NAK waits, the peer must not give up. */
+	if (resp->repeated && answer_hold(qpc))
+		return;
+	if (resp->ack_due && !resp->nak.due)
+		answer_send_ack(qpc);
+}
+
 void cairn_answer_send(struct cairn_qpc *qpc)
 {
 	struct cairn_responder *resp = &qpc->resp;
 
 	if (resp->persist.ack_due)
 		answer_send_persist_ack(qpc);
-	/* While a NAK waits, the peer must not give up. */
-	if (!(resp->nak.due && answer_send_nak(qpc)) &&
-	    !(resp->repeated && answer_hold(qpc)) &&
-	    !resp->nak.due && resp->ack_due)
-		answer_send_ack(qpc);
+	answer_send_one(qpc);
 	resp->repeated = false;
 	if (resp->nak.fatal)
 		answer_end(qpc);

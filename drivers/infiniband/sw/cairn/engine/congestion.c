@@ -25,7 +25,7 @@ static u32 cong_top_rate(const struct cairn_qpc *qpc)
 }
 
 /* Each CNP is one cut. MAX_CUTS of them reach the minimum rate. The side may have been
- * idle since they came: the rate has recovered from then on, not from now on.
+ * idle since they came, so the rate recovers from then on.
  */
 static void cong_take_cnps(struct cairn_qpc *qpc, struct cairn_dcqcn *rp,
 			   u32 top, u64 now)
