@@ -196,6 +196,18 @@ static inline void expect_cqes_at(const char *file, int line,
 }
 
 /* Packets of @kind that @qp has sent since record @from. */
+/* sim_hooks.emit: the request packet with the PSN at @arg is lost once. Then @arg is ~0. */
+static inline enum sim_fate sim_lose_once(struct sim_qp *qp, enum cairn_side_id side,
+					  const struct cairn_pkt *pkt)
+{
+	u32 *psn = qp->hooks.arg;
+
+	if (side != CAIRN_REQ || pkt->psn != *psn)
+		return SIM_PASS;
+	*psn = ~0U;
+	return SIM_DROP;
+}
+
 static inline u32 sent_kind(const struct sim_qp *qp, u32 from,
 			    enum cairn_kind kind)
 {

@@ -408,27 +408,33 @@ static void everything(void)
 	}
 }
 
+/* A CNP arrives at a. */
+static void dcqcn_notify(const struct rig *rig, u16 pkey)
+{
+	static const u8 zeros[16];
+	struct cairn_pkt cnp = {
+		.opcode = CAIRN_BTH_CNP, .pkey = pkey, .qpn = rig->a->c.qpn,
+		.becn = true, .payload_len = sizeof(zeros),
+	};
+
+	sim_inject(rig->a, &cnp, zeros);
+}
+
 /* A peer sends one CNP in an interval; more are not its own. */
 static void forged_notifications_are_few_cuts(void)
 {
 	struct rig rig = dcqcn_controlled(1, true, false, 0);
-	struct cairn_pkt cnp = {
-		.opcode = CAIRN_BTH_CNP, .pkey = CAIRN_PKEY_DEFAULT,
-		.qpn = rig.a->c.qpn, .becn = true, .payload_len = 16,
-	};
-	static const u8 zeros[16];
 	u32 i;
 
 	for (i = 0; i < 40; i++) {
-		sim_inject(rig.a, &cnp, zeros);
+		dcqcn_notify(&rig, CAIRN_PKEY_DEFAULT);
 		sim_run(rig.s, SIM_US);
 	}
 	ktap_eq(rig.a->count[CAIRN_CTR_CNPS_RECEIVED], 40);
 	ktap_ok(rig.a->c.cc.cnps >= 1);
 	ktap_ok(rig.a->c.cc.cnps <= 3);
 	/* nor is that of another partition */
-	cnp.pkey = 0x8001;
-	sim_inject(rig.a, &cnp, zeros);
+	dcqcn_notify(&rig, 0x8001);
 	ktap_eq(rig.a->count[CAIRN_CTR_CNPS_RECEIVED], 40);
 	ktap_eq(rig.a->count[CAIRN_CTR_RX_PKEY_ERRORS], 1);
 	sim_end(rig.s);
@@ -438,15 +444,10 @@ static void forged_notifications_are_few_cuts(void)
 static void old_notifications_do_not_slow(void)
 {
 	struct rig rig = dcqcn_controlled(1, true, false, 0);
-	struct cairn_pkt cnp = {
-		.opcode = CAIRN_BTH_CNP, .pkey = CAIRN_PKEY_DEFAULT,
-		.qpn = rig.a->c.qpn, .becn = true, .payload_len = 16,
-	};
-	static const u8 zeros[16];
 	u32 i;
 
 	for (i = 0; i < 20; i++) {
-		sim_inject(rig.a, &cnp, zeros);
+		dcqcn_notify(&rig, CAIRN_PKEY_DEFAULT);
 		rig.s->now += 100 * SIM_US;
 	}
 	ktap_eq(rig.a->c.cc.cnps, 20);
@@ -457,7 +458,7 @@ static void old_notifications_do_not_slow(void)
 	ktap_eq(rig.a->count[CAIRN_CTR_RATE_MARKS], 0);
 	/* but recent ones do */
 	for (i = 0; i < 20; i++) {
-		sim_inject(rig.a, &cnp, zeros);
+		dcqcn_notify(&rig, CAIRN_PKEY_DEFAULT);
 		rig.s->now += 100 * SIM_US;
 	}
 	rig_send(&rig, 2, CAIRN_WQE_WRITE, RIG_LEN);

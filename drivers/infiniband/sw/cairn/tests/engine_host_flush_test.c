@@ -451,18 +451,6 @@ static void a_repeated_plain_write_is_held(void)
 	sim_end(rig.s);
 }
 
-/* The packet with that PSN is lost once. */
-static enum sim_fate lose_once(struct sim_qp *qp, enum cairn_side_id side,
-			       const struct cairn_pkt *pkt)
-{
-	u32 *psn = qp->hooks.arg;
-
-	if (side != CAIRN_REQ || pkt->psn != *psn)
-		return SIM_PASS;
-	*psn = ~0U;
-	return SIM_DROP;
-}
-
 /* The NAK of a gap behind the WRITE has to wait for the host, too. */
 static void a_write_before_a_gap_is_held(void)
 {
@@ -479,7 +467,7 @@ static void a_write_before_a_gap_is_held(void)
 	rig_send(&second, 1, CAIRN_WQE_WRITE, 100);
 	ktap_ok(sim_run(rig.s, SIM_SEC));
 	lost = psn_of(&rig, 2);
-	rig.a->hooks.emit = lose_once;
+	rig.a->hooks.emit = sim_lose_once;
 	rig.a->hooks.arg = &lost;
 	rig_recv(&rig, 1, 0);
 	rig_send(&rig, 2, CAIRN_WQE_WRITE, 100);

@@ -178,17 +178,6 @@ static void credits_end_a_train(void)
 	sim_end(rig.s);
 }
 
-static enum sim_fate lose_once(struct sim_qp *qp, enum cairn_side_id side,
-			       const struct cairn_pkt *pkt)
-{
-	u32 *psn = qp->hooks.arg;
-
-	if (side != CAIRN_REQ || pkt->psn != *psn)
-		return SIM_PASS;
-	*psn = ~0u;
-	return SIM_DROP;
-}
-
 /* One message of a train is lost: it alone leaves again. */
 static void one_of_them_is_lost(void)
 {
@@ -198,7 +187,7 @@ static void one_of_them_is_lost(void)
 		struct rig rig = rig_new(1);
 		u32 psn = cairn_psn_add(rig.a->psn, i);
 
-		rig.a->hooks.emit = lose_once;
+		rig.a->hooks.emit = sim_lose_once;
 		rig.a->hooks.arg = &psn;
 		small_post(&rig, 40, CAIRN_WQE_WRITE, 16, CAIRN_WQE_SIGNALED);
 		ktap_ok(sim_run(rig.s, SIM_SEC));
