@@ -14,6 +14,7 @@
 #include <linux/slab.h>
 #include <linux/wait_bit.h>
 #include <linux/workqueue.h>
+#include <net/inet_sock.h>
 #include <net/ipv6.h>
 #include <net/net_namespace.h>
 #include <net/sock.h>
@@ -114,20 +115,20 @@ void cairn_rooms_stop(void)
 	wait_var_event(&room_count, !atomic_read(&room_count));
 }
 
-/* IP and UDP, because the stack looks at members of such sockets. It treats their packets
- * as those of none: the socket has no hash, no route and no options but this one, which
- * net/mtu.c needs of packets of IPv6.
- */
-static int room_create_socket(struct cairn_room *room)
+/* UDP over IP, because the stack looks at members of such sockets. */
+int cairn_room_create_socket(struct socket **sock)
 {
 	bool ipv6 = IS_ENABLED(CONFIG_IPV6) && ipv6_mod_enabled();
 	int err;
 
 	err = sock_create_kern(&init_net, ipv6 ? AF_INET6 : AF_INET, SOCK_DGRAM,
-			       IPPROTO_UDP, &room->sock);
-	if (!err && ipv6)
-		inet6_sk(room->sock->sk)->pmtudisc = IPV6_PMTUDISC_PROBE;
-	return err;
+			       IPPROTO_UDP, sock);
+	if (err)
+		return err;
+	inet_sk((*sock)->sk)->pmtudisc = IP_PMTUDISC_PROBE;
+	if (ipv6)
+		inet6_sk((*sock)->sk)->pmtudisc = IPV6_PMTUDISC_PROBE;
+	return 0;
 }
 
 static struct cairn_room *room_create(void)
@@ -137,7 +138,7 @@ static struct cairn_room *room_create(void)
 
 	if (!room)
 		return ERR_PTR(-ENOMEM);
-	err = room_create_socket(room);
+	err = cairn_room_create_socket(&room->sock);
 	if (err) {
 		kfree(room);
 		return ERR_PTR(err);

@@ -22,6 +22,14 @@
 #include "lane/room_turn.h"
 
 struct sk_buff;
+struct socket;
+
+/* A socket for packets that are sent: one of the initial namespace, without a hash, a route
+ * or options. The stack treats its packets as those of no socket, except that it compares
+ * them with the MTU of the netdev and not with that of the route (PMTUDISC_PROBE). Process
+ * context. Return: 0 or a negative errno.
+ */
+int cairn_room_create_socket(struct socket **sock);
 
 /* Module stop: wait for the packets that are counted. Process context. rcu_barrier() has to
  * follow.

@@ -55,7 +55,7 @@ void cairn_frame_measure(struct cairn_frame *frame,
 	frame->ip_len = path->ipv6 ? sizeof(struct ipv6hdr) :
 				     sizeof(struct iphdr);
 	frame->local = false;
-	frame->doubtful = false;
+	frame->ignores_icmp = false;
 	frame->counted = NULL;
 	frame->stride =
 		frame_packet_len(train->first.opcode,

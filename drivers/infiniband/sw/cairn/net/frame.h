@@ -22,7 +22,7 @@ struct cairn_frame {
 	u32 stride;		/* body bytes of each packet but the last */
 	u16 id;			/* IPv4, of the next packet */
 	bool local;		/* stays on this host: needs no ICRC */
-	bool doubtful;		/* cairn_mtu_is_doubtful() for its packets */
+	bool ignores_icmp;	/* only an ICMP message makes them too long */
 	struct cairn_room *counted;	/* in it, while the stack has it; or NULL */
 	/* base is the ICRC of the headers before the BTH, for packets of
 	 * base_len bytes. 0: not computed yet.
@@ -47,7 +47,7 @@ void cairn_frame_measure(struct cairn_frame *frame,
 			 const struct cairn_path *path,
 			 const struct cairn_train *train);
 
-/* False when the stack would have to fragment a packet. */
+/* False when the stack would have to fragment a packet. Sets frame->ignores_icmp. */
 static inline bool cairn_frame_fits(struct cairn_frame *frame,
 				    const struct dst_entry *dst)
 {
@@ -55,9 +55,9 @@ static inline bool cairn_frame_fits(struct cairn_frame *frame,
 
 	if (likely(len <= dst_mtu(dst)))
 		return true;
-	frame->doubtful = cairn_mtu_is_doubtful(dst, frame->ip_len == sizeof(frame->ip.v6),
-						len);
-	return frame->doubtful;
+	frame->ignores_icmp = cairn_mtu_admits(dst, frame->ip_len == sizeof(frame->ip.v6),
+					       len);
+	return frame->ignores_icmp;
 }
 
 /* Bytes before the body. */

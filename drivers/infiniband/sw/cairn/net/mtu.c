@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * If the socket of a packet has PMTUDISC_PROBE, the stack compares the packet with the
- * MTU of the netdev, not with that of the route.
+ * The stack compares a packet with the MTU of the netdev, not with that of the route, if the
+ * packet is sent with a socket of cairn_room_create_socket().
  */
-#include <linux/in.h>
 #include <linux/ipv6.h>
 #include <linux/net.h>
 #include <linux/rtnetlink.h>
-#include <net/inet_sock.h>
 #include <net/ip6_fib.h>
 #include <net/ipv6.h>
-#include <net/net_namespace.h>
 #include <net/xfrm.h>
+#include "lane/room.h"
 #include "net/mtu.h"
 
 static struct socket *mtu_socket;
@@ -31,7 +29,7 @@ static u32 mtu_given6(const struct dst_entry *dst)
 }
 
 /* Transformations make a packet longer than it is here. */
-bool cairn_mtu_is_doubtful(const struct dst_entry *dst, bool ipv6, u32 len)
+bool cairn_mtu_admits(const struct dst_entry *dst, bool ipv6, u32 len)
 {
 	if (dst_xfrm(dst) || dst->lwtstate)
 		return false;
@@ -55,17 +53,7 @@ struct sock *cairn_mtu_ignore(struct sk_buff *skb)
 
 int cairn_mtu_start(void)
 {
-	bool ipv6 = IS_ENABLED(CONFIG_IPV6) && ipv6_mod_enabled();
-	int err;
-
-	err = sock_create_kern(&init_net, ipv6 ? AF_INET6 : AF_INET, SOCK_DGRAM,
-			       IPPROTO_UDP, &mtu_socket);
-	if (err)
-		return err;
-	inet_sk(mtu_socket->sk)->pmtudisc = IP_PMTUDISC_PROBE;
-	if (ipv6)
-		inet6_sk(mtu_socket->sk)->pmtudisc = IPV6_PMTUDISC_PROBE;
-	return 0;
+	return cairn_room_create_socket(&mtu_socket);
 }
 
 /* Packets in the network stack have references to it. */

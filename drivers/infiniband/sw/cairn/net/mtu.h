@@ -18,7 +18,7 @@ int cairn_mtu_start(void);
 void cairn_mtu_stop(void);
 
 /* Would @dst take IP packets of @len bytes, but for an ICMP message? RCU read section. */
-bool cairn_mtu_is_doubtful(const struct dst_entry *dst, bool ipv6, u32 len);
+bool cairn_mtu_admits(const struct dst_entry *dst, bool ipv6, u32 len);
 
 /**
  * cairn_mtu_ignore() - have the IP stack ignore what ICMP messages said

@@ -845,9 +845,9 @@ static unsigned int rx_refuse(const struct rx_arrival *arrival)
 }
 
 /* Find the device of @owner, the netdev that received the packets or that has
- * their destination address. @slave: the ifindex of the receiving netdev if
- * @owner is a VRF, else 0: other ports of the VRF may have devices, too. Return:
- * false when there is no device.
+ * their destination address. If @owner is a VRF, @slave is the ifindex of its port
+ * that received them, which has the device; else 0. Return: false when there is no
+ * device.
  */
 static bool rx_find_nic(struct rx_arrival *arrival, struct net *net,
 			struct net_device *owner, int slave)
@@ -897,8 +897,8 @@ static unsigned int rx_hook4(void *priv, struct sk_buff *skb,
 }
 
 #if IS_ENABLED(CONFIG_IPV6)
-/* Does a packet from outside have a source address of this host? IPv4 has dropped such
- * packets. A netdev loops back packets to a group.
+/* Does a packet from outside have a source address of this host? The IPv4 stack has
+ * dropped such packets. Packets to a group are looped back by the netdev that sent them.
  */
 static bool rx_claims_own6(struct net *net, const struct sk_buff *skb)
 {

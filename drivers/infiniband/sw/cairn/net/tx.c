@@ -56,13 +56,13 @@ static __always_inline void tx_direct(struct sk_buff *skb,
 	cairn_net_settle();
 }
 
-/* Give the packet to the IP stack. @doubtful: cairn_mtu_is_doubtful(). Return: false when
- * it was dropped.
+/* Give the packet to the IP stack. @ignores_icmp: the route admits it but for an ICMP
+ * message. Return: false when it was dropped.
  */
 static __always_inline bool tx_out(struct cairn_nic *nic, struct sk_buff *skb,
-				   bool doubtful)
+				   bool ignores_icmp)
 {
-	struct sock *sk = unlikely(doubtful) ? cairn_mtu_ignore(skb) : NULL;
+	struct sock *sk = unlikely(ignores_icmp) ? cairn_mtu_ignore(skb) : NULL;
 	int err;
 
 #if IS_ENABLED(CONFIG_IPV6)
@@ -93,6 +93,7 @@ bool cairn_net_tx_kept(struct cairn_nic *nic, struct sk_buff *skb)
 		return false;
 	}
 	skb->dev = dst->dev;
+	/* A train counts as too long. That changes nothing, as its packets were measured. */
 	return tx_out(nic, skb, skb->len > dst_mtu(dst));
 }
 
@@ -104,7 +105,7 @@ bool cairn_net_tx_send(struct cairn_nic *nic, struct cairn_frame *frame,
 		return false;
 	}
 	tx_direct(frame->skb, path, dst);
-	return tx_out(nic, frame->skb, frame->doubtful);
+	return tx_out(nic, frame->skb, frame->ignores_icmp);
 }
 
 void cairn_net_tx_count(struct cairn_nic *nic, u32 packets, u32 bytes,
