@@ -10,6 +10,7 @@
 
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
+here=$(cd "$(dirname "$0")" && pwd)
 
 active_mtu() {
 	ibv_devinfo -d "$1" | sed -n 's/.*active_mtu:[^0-9]*\([0-9]*\).*/\1/p'
@@ -58,18 +59,16 @@ traffic_ends "traffic of path MTU 4096 survives a short MTU of 1500"
 # too_big: b, which cannot know, tells a that packets to b are too big. The stack believes
 # such a message if it cites an echo reply.
 too_big() {
-	in_b /usr/bin/python3 - "$IP_A" "$IP_B" "$IP6_A" "$IP6_B" <<-'PY'
+	in_b /usr/bin/python3 - "$here" "$IP_A" "$IP_B" "$IP6_A" "$IP6_B" <<-'PY'
 	import socket, struct, sys
-	a4, b4, a6, b6 = sys.argv[1:]
-	def ones(data):
-	    total = sum(struct.unpack(f'>{len(data) // 2}H', data))
-	    while total >> 16:
-	        total = (total & 0xffff) + (total >> 16)
-	    return 0xffff ^ total
+	here, a4, b4, a6, b6 = sys.argv[1:]
+	sys.dont_write_bytecode = True
+	sys.path.insert(0, here)
+	import wire
 	cited = struct.pack('>BBHHHBBH4s4sBBHHH', 0x45, 0, 9000, 0, 0x4000, 64, 1, 0,
 	                    socket.inet_aton(a4), socket.inet_aton(b4), 0, 0, 0, 1, 1)
 	message = struct.pack('>BBHHH', 3, 4, 0, 0, 700) + cited
-	message = message[:2] + struct.pack('>H', ones(message)) + message[4:]
+	message = message[:2] + struct.pack('>H', 0xffff ^ wire.ones_sum(message)) + message[4:]
 	socket.socket(socket.AF_INET, socket.SOCK_RAW, 1).sendto(message, (a4, 0))
 	cited = struct.pack('>IHBB16s16sBBHHH', 6 << 28, 8960, 58, 64,
 	                    socket.inet_pton(socket.AF_INET6, a6),

@@ -471,7 +471,6 @@ static void limits_of_groups(void)
 
 /* --- objects of a device ------------------------------------------------------ */
 
-#define TAKEN	"/sys/module/cairn_taken/parameters/taken"
 #define LAST	5	/* objects up to the limit that are really made */
 
 struct kind {
@@ -484,14 +483,7 @@ struct kind {
 /* Objects that the device counts after @more were added. */
 static int kind_counted(const struct kind *kind, int more)
 {
-	FILE *file = fopen(TAKEN, "w");
-	int counted = -1;
-
-	must(file && fprintf(file, "%s %s %d", dev[0].name, kind->name, more) > 0 &&
-	     !fclose(file));
-	file = fopen(TAKEN, "r");
-	must(file && fscanf(file, "%d", &counted) == 1 && !fclose(file));
-	return counted;
+	return vt_take(dev[0].name, kind->name, more);
 }
 
 /* Regions are released in the background. */

@@ -1088,34 +1088,24 @@ static void packets_ahead_are_bounded(void)
 	ahead_disconnect();
 }
 
-/* tests/vm/kmod/cairn_taken.c */
-#define TAKEN	"/sys/module/cairn_taken/parameters/taken"
-
 /* Others leave this of the 64 MiB of a device: more than the packets for two ends take. */
 #define AHEAD_LEFT	(5 << 20)
-
-static void ahead_taken(int bytes)
-{
-	FILE *file = fopen(TAKEN, "w");
-
-	must(file && fprintf(file, "%s kept %d", vt_name_b(), bytes) > 0 && !fclose(file));
-}
 
 /* A user keeps half of what others leave, and another one finds the rest. */
 static void packets_ahead_have_shares(void)
 {
 	int others = (64 << 20) - AHEAD_LEFT;
 
-	if (access(TAKEN, W_OK)) {
+	if (!vt_can_take()) {
 		ktap_skip("no module that counts bytes");
 		return;
 	}
 	ahead_connect();
 	ktap_eq(keep_ahead(AHEAD_QPS - 2, AHEAD_PACKETS), 0);
 	sleep(1);
-	ahead_taken(others);
+	vt_take(vt_name_b(), "kept", others);
 	ahead_is_bounded(AHEAD_QPS - 2);
-	ahead_taken(-others);
+	vt_take(vt_name_b(), "kept", -others);
 	ahead_disconnect();
 }
 
@@ -1313,8 +1303,8 @@ static void poison_write(const struct ibv_mr *mr, const u8 *at,
 	ktap_eq(wc.status, status);
 }
 
-/* @mem: @len bytes, whose page @bad gets an error while they are registered. Its neighbour
- * is good, or has no bytes of its own: @good is NULL.
+/* A page of @mem, which is registered, gets an error: that at @bad. @good: a page that stays
+ * good; NULL: all of @mem goes with it.
  */
 static void poison_some(u8 *mem, size_t len, u8 *bad, const u8 *good)
 {

@@ -238,22 +238,13 @@ static void passed_on(void)
 
 /* --- packets that wait ------------------------------------------------------- */
 
-/* tests/vm/kmod/cairn_taken.c */
-#define TAKEN	"/sys/module/cairn_taken/parameters/taken"
-
 static struct haul *spinning;
 static int absent;	/* parts that are counted and do not exist */
 
 /* Parts that the device counts after @more were added. */
 static int parts_counted(int more)
 {
-	FILE *file = fopen(TAKEN, "w");
-	int counted = -1;
-
-	must(file && fprintf(file, "%s waiting %d", dev.name, more) > 0 && !fclose(file));
-	file = fopen(TAKEN, "r");
-	must(file && fscanf(file, "%d", &counted) == 1 && !fclose(file));
-	return counted;
+	return vt_take(dev.name, "waiting", more);
 }
 
 /* Keep the threads of the lanes on @cpu, -1: on any. Return: their number. */
@@ -398,7 +389,7 @@ static void waiting(void)
 	struct vt_dev other;
 	struct vt_end end;
 
-	if (access(TAKEN, W_OK) || sysconf(_SC_NPROCESSORS_ONLN) < 2 || vt_is_rt()) {
+	if (!vt_can_take() || sysconf(_SC_NPROCESSORS_ONLN) < 2 || vt_is_rt()) {
 		ktap_skip("no module that counts parts, or one CPU");
 		return;
 	}

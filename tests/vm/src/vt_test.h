@@ -81,6 +81,26 @@ static inline u64 vt_counter(const struct vt_dev *dev, const char *name)
 	return vt_counter_of(dev->name, name);
 }
 
+/* tests/vm/kmod/cairn_taken.c */
+#define VT_TAKEN	"/sys/module/cairn_taken/parameters/taken"
+
+static inline bool vt_can_take(void)
+{
+	return !access(VT_TAKEN, W_OK);
+}
+
+/* The device counts @more objects of @kind that it does not have. Return: their number then. */
+static inline int vt_take(const char *device, const char *kind, int more)
+{
+	FILE *file = fopen(VT_TAKEN, "w");
+	int counted = -1;
+
+	must(file && fprintf(file, "%s %s %d", device, kind, more) > 0 && !fclose(file));
+	file = fopen(VT_TAKEN, "r");
+	must(file && fscanf(file, "%d", &counted) == 1 && !fclose(file));
+	return counted;
+}
+
 /* Does one of the next @n completions have an error? Stops there. Each comes within @ms. */
 static inline bool vt_any_failed(struct ibv_cq *cq, int n, int ms)
 {
