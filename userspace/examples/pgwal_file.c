@@ -96,8 +96,9 @@ int pgwal_file_directory(const char *name)
 }
 
 /*
- * Return: 0, EAGAIN: the file is there, with all bytes or a beginning, and @st is its; ENOENT;
- * another errno: it must stay
+ * @st: of the file, if it may be replaced.
+ * Return: 0 if it has all bytes, EAGAIN if it has a beginning of them, ENOENT if there is
+ * none; another errno: it may not be replaced
  */
 static int pgwal_file_judge(int directory, const char *name, const void *bytes,
 			    size_t length, struct stat *st)
@@ -119,7 +120,7 @@ static int pgwal_file_resemble(int fd, const struct stat *old)
 	return fchmod(fd, old->st_mode & 0777) ? errno : 0;
 }
 
-/* @old: of the file that is there; NULL: there is none */
+/* @old: of the file that is replaced; NULL: there is none */
 static int pgwal_file_replace(int directory, const char *name, const void *bytes,
 			      size_t length, const struct stat *old)
 {

@@ -527,7 +527,7 @@ static void dev_catch_up(struct cairn_dev *dev)
 	if (dev->nic.removed) {
 		cairn_verbs_remove(&dev->nic);
 	} else {
-		/* A work item might run after the device was deallocated. */
+		/* dev_dealloc() may have cancelled the work item already. */
 		dev_read_speed(dev);
 		dev_report_port(dev);
 		/* Removes those of old ones. */
