@@ -5,9 +5,11 @@
 # timeout: 400
 # kernels: 6.1 6.12
 # boot: reload
+# dmesg-allow: at fs/exec.c:[0-9]+ path_noexec
 #
 # Memory regions of dma-bufs, with each exporter that the kernel has and that needs no
-# hardware: udmabuf and the system heap (6.12 only), vgem.
+# hardware: udmabuf and the system heap (6.12 only), vgem. 6.17 warns when a program maps a
+# dma-buf, as the file system of dma-bufs has no SB_I_NOEXEC there.
 
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
