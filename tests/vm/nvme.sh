@@ -51,7 +51,12 @@ disk() {
 }
 
 connect() {
-	nvme connect -t rdma -n cairn -a $ULP_IP -s 4420 -i 2 -Q 32 && wait_for 20 disk
+	nvme connect -t rdma -n cairn -a $ULP_IP -s 4420 -i 2 -Q 32 "$@" && wait_for 20 disk
+}
+
+# One SRQ of the target serves all of its queues. The option is one of loading.
+target_with_srq() {
+	target_down && rmmod nvmet_rdma && modprobe nvmet_rdma use_srq=1 && target_up
 }
 
 disconnect() { nvme disconnect -n cairn; }
@@ -61,7 +66,10 @@ run_ok "discover" nvme discover -t rdma -a $ULP_IP -s 4420
 expect "the discovery names the subsystem" "$(output | grep -c 'subnqn: *cairn')" 1
 disk_session disk connect disconnect
 run_ok "no queue pair is left" wait_for 30 ulp_idle
-run_ok "connect again" connect
+run_ok "a target that receives through an SRQ" target_with_srq
+# of the initiator's queues one is polled by who waits
+run_ok "connect again" connect --nr-poll-queues=1
+run_ok "the target has an SRQ" ulp_has_srq
 run_ok "data again" disk_verify "$(disk)"
 disk_load "$(disk)"
 run_ok "the device goes away under load" rdma link delete $ULP_DEV

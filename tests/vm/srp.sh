@@ -3,9 +3,11 @@
 # topology: none
 # timeout: 120
 # kernels: 6.12
+# dmesg-allow: at drivers/infiniband/ulp/srpt/ib_srpt.c:[0-9]+ srpt_cache_put
 #
 # SRP: the kernel's target on a RAM disk, and the kernel's initiator, connected by
-# rdma_cm, without a program of user space.
+# rdma_cm, without a program of user space. With an SRQ the target has no cache for the
+# requests of a connection, and warns when it gives that one back.
 
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -62,9 +64,16 @@ logout() {
 
 no_disk() { ! lio_disk; }
 
+# one SRQ for all initiators
+target_with_srq() {
+	echo 0 >"$TPG/enable" && echo 1 >"$TPG/attrib/use_srq" && echo 1 >"$TPG/enable"
+}
+
 run_ok "a target on the device" target_up || bail "no target"
 disk_session lio_disk login logout
+run_ok "a target that receives through an SRQ" target_with_srq
 run_ok "login again" login
+run_ok "the target has an SRQ" ulp_has_srq
 run_ok "data again" disk_verify "$(lio_disk)"
 run_ok "logout" logout
 run_ok "no queue pair is left" wait_for 30 ulp_idle

@@ -49,6 +49,8 @@ ulp_idle() {
 	[ "$(rdma resource show qp link $ULP_DEV 2>/dev/null | grep -vc 'type GSI')" = 0 ]
 }
 
+ulp_has_srq() { rdma resource show srq dev $ULP_DEV | grep -q srqn; }
+
 # disk_verify DISK: write random blocks of several sizes, read them again
 disk_verify() {
 	local bs
