@@ -1554,6 +1554,109 @@ static void moderation(void)
 	notified_down(cq);
 }
 
+static struct completion handler_began;
+static bool handler_may_end;
+
+/* Asks for the next event. The first call ends when it may, or after five seconds. */
+static void slow_handler(struct ib_cq *cq, void *context)
+{
+	u64 end = ktime_get_ns() + 5 * NSEC_PER_SEC;
+
+	ib_req_notify_cq(cq, IB_CQ_NEXT_COMP);
+	if (atomic_inc_return(&told) == 1) {
+		complete(&handler_began);
+		while (!READ_ONCE(handler_may_end) && ktime_get_ns() < end)
+			cpu_relax();
+	}
+}
+
+/* A datagram queue pair whose requests complete into @cq, in RTS. */
+static struct ib_qp *datagram_qp(struct end *end, struct ib_cq *cq)
+{
+	struct ib_qp_init_attr init = {
+		.send_cq = cq,
+		.recv_cq = end->rcq,
+		.qp_type = IB_QPT_UD,
+		.cap = { .max_send_wr = 4, .max_send_sge = 1 },
+	};
+	struct ib_qp *old = end->qp, *qp = ib_create_qp(end->pd, &init);
+	struct setup setup = { .type = IB_QPT_UD };
+
+	if (!CHECK(!IS_ERR(qp)))
+		return NULL;
+	end->qp = qp;
+	CHECK(!to_init(end, &setup) && !to_rtr(end, end, &setup) && !to_rts(end, &setup));
+	end->qp = old;
+	return qp;
+}
+
+static struct ib_qp_attr back_to_rts = { .qp_state = IB_QPS_RTS };
+
+/* A request that fails at once, as its memory has no key. */
+static bool post_failing(struct ib_qp *qp, struct ib_ah *ah)
+{
+	struct ib_sge sge = { .addr = 1, .length = 1, .lkey = 0x12345600 };
+	struct ib_ud_wr wr = {
+		.wr = {
+			.sg_list = &sge, .num_sge = 1, .opcode = IB_WR_SEND,
+			.send_flags = IB_SEND_SIGNALED,
+		},
+		.ah = ah, .remote_qpn = qp->qp_num, .remote_qkey = QKEY,
+	};
+
+	return !ib_post_send(qp, &wr.wr, NULL);
+}
+
+/* A request that was posted in SQE is flushed when the queue pair leaves it, even if the
+ * thread had no time to look. @qp[0]: in RTS; @qp[1]: in SQE.
+ */
+static void behind_handler(struct ib_cq *cq, struct ib_qp **qp, struct ib_ah *ah)
+{
+	struct ib_wc wc;
+
+	atomic_set(&told, 0);
+	init_completion(&handler_began);
+	handler_may_end = false;
+	CHECK(!ib_req_notify_cq(cq, IB_CQ_NEXT_COMP));
+	CHECK(post_failing(qp[0], ah));
+	CHECK(wait_for_completion_timeout(&handler_began, msecs_to_jiffies(LONG_MS)));
+	/* flushed by this call, as the thread is in the handler */
+	CHECK(post_failing(qp[1], ah));
+	CHECK(!ib_modify_qp(qp[1], &back_to_rts, IB_QP_STATE));
+	WRITE_ONCE(handler_may_end, true);
+	CHECK(told_is(2));
+	CHECK(ulp_polled(cq, &wc) && wc.status == IB_WC_LOC_PROT_ERR);
+	CHECK(ulp_polled(cq, &wc) && wc.status == IB_WC_WR_FLUSH_ERR);
+}
+
+static void handler_runs_long(void)
+{
+	struct ib_cq_init_attr attr = { .cqe = DEPTH };
+	struct rdma_ah_attr av = {};
+	struct ib_qp *qp[2] = {};
+	struct ib_ah *ah;
+	struct ib_cq *cq;
+	struct ib_wc wc;
+	int i;
+
+	if (!CHECK(!create_end(&ea, &plain)))
+		return;
+	fill_av(&av, &ea, &eb);
+	ah = rdma_create_ah(ea.pd, &av, RDMA_CREATE_AH_SLEEPABLE);
+	cq = ib_create_cq(ea.dev, slow_handler, NULL, &ea, &attr);
+	if (!CHECK(!IS_ERR(ah) && !IS_ERR(cq)))
+		return;
+	for (i = 0; i < 2; i++)
+		qp[i] = datagram_qp(&ea, cq);
+	if (qp[0] && qp[1] && CHECK(post_failing(qp[1], ah)) && CHECK(ulp_polled(cq, &wc)))
+		behind_handler(cq, qp, ah);
+	for (i = 0; i < 2; i++)
+		if (qp[i])
+			ib_destroy_qp(qp[i]);
+	ib_destroy_cq(cq);
+	rdma_destroy_ah(ah, RDMA_DESTROY_AH_SLEEPABLE);
+}
+
 /* --- the end of a connection ---------------------------------------------- */
 
 /* All posted requests have completed when ib_drain_qp() returns. */
@@ -1919,7 +2022,7 @@ static const struct {
 	T(immediate_and_entries), T(atomics),
 	T(cq_direct), T(cq_softirq), T(cq_workqueue), T(cq_unbound_workqueue),
 	T(handler_posts_softirq), T(handler_posts_workqueue),
-	T(cq_from_the_pool), T(notification), T(moderation),
+	T(cq_from_the_pool), T(notification), T(moderation), T(handler_runs_long),
 	T(drain_init), T(drain_rtr), T(drain_rts), T(drain_sqd),
 	T(drain_sqe), T(drain_err),
 	T(drain_under_load), T(destroyed_with_work),

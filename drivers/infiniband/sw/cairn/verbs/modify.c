@@ -532,6 +532,8 @@ static void modify_flush_sqe(struct cairn_qp *qp)
 		struct cairn_budget budget = { CAIRN_MAX_REAPS, S32_MAX };
 
 		cairn_exec_lock(&qp->exec);
+		/* No run may have heard of the last posts yet. */
+		qp->exec.look = true;
 		done = cairn_comp_flush_sqe(&qp->qpc, &budget);
 		cairn_exec_unlock(&qp->exec);
 		cond_resched();
