@@ -19,6 +19,7 @@
  * (10.2.3, 11.6.3.1: CQ error and QP_FATAL), and the consumer gets one event. The CQ
  * itself keeps working: completions that fit are never lost.
  */
+#include <linux/atomic.h>
 #include <linux/log2.h>
 #include <linux/ktime.h>
 #include <linux/lockdep.h>
@@ -165,10 +166,31 @@ static void cq_overflow(struct cairn_cq *cq)
 	cairn_cq_error(cq);
 }
 
-static void cq_notify(struct cairn_cq *cq)
+static void cq_call(struct cairn_cq *cq)
 {
 	if (cq->ibcq.comp_handler)
 		cq->ibcq.comp_handler(&cq->ibcq, cq->ibcq.cq_context);
+}
+
+/* One handler of a CQ may run at a time (Documentation/infiniband/core_locking.rst). ib_uverbs
+ * has a lock for that. A caller that finds the handler of a kernel consumer running leaves
+ * its event to the caller that runs it.
+ */
+void cairn_cq_notify(struct cairn_cq *cq)
+{
+	int told;
+
+	if (cq->is_user) {
+		cq_call(cq);
+		return;
+	}
+	/* A full barrier, behind the entry of the event. Pairs with atomic_sub_return(). */
+	if (atomic_fetch_inc(&cq->events_due))
+		return;
+	do {
+		told = atomic_read(&cq->events_due);
+		cq_call(cq);
+	} while (atomic_sub_return(told, &cq->events_due));
 }
 
 bool cairn_cq_post(struct cairn_cq *cq, const struct cairn_cqe *cqe,
@@ -181,7 +203,7 @@ bool cairn_cq_post(struct cairn_cq *cq, const struct cairn_cqe *cqe,
 	verdict = cq_push(cq, cqe, wait);
 	spin_unlock_irqrestore(&cq->lock, flags);
 	if (verdict == CQ_NOTIFY)
-		cq_notify(cq);
+		cairn_cq_notify(cq);
 	if (likely(verdict != CQ_FULL))
 		return true;
 	if (!flush)

@@ -20,6 +20,11 @@
 bool cairn_cq_post(struct cairn_cq *cq, const struct cairn_cqe *cqe,
 		   struct cairn_cq_wait *wait, bool flush);
 
+/* Call the completion handler, after cairn_cq_answer(). Without the CQ's lock; not in hard
+ * interrupts.
+ */
+void cairn_cq_notify(struct cairn_cq *cq);
+
 /* Report IB_EVENT_CQ_ERR; the handler runs later, in process context. Any context. */
 void cairn_cq_error(struct cairn_cq *cq);
 
@@ -30,7 +35,7 @@ void cairn_cq_look(struct cairn_cq *cq);
 bool cairn_cq_holds_asked(const struct cairn_cq *cq, u32 arm);
 
 /* Answer the arm word @arm, unless an event has answered it already. @notify: the caller
- * calls the completion handler, after releasing the lock. Under the CQ's lock.
+ * calls cairn_cq_notify(), after releasing the lock. Under the CQ's lock.
  */
 void cairn_cq_answer(struct cairn_cq *cq, u32 arm, bool *notify);
 

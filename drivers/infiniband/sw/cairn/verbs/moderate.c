@@ -27,8 +27,8 @@ static enum hrtimer_restart moderate_expire(struct hrtimer *timer)
 		cairn_cq_answer(cq, arm, &notify);
 	cq->held = 0;
 	spin_unlock_irqrestore(&cq->lock, flags);
-	if (notify && cq->ibcq.comp_handler)
-		cq->ibcq.comp_handler(&cq->ibcq, cq->ibcq.cq_context);
+	if (notify)
+		cairn_cq_notify(cq);
 	return HRTIMER_NORESTART;
 }
 

@@ -120,6 +120,7 @@ struct cairn_cq {
 	struct cairn_queue queue;
 	u32 arm_seen;			/* arm word that the last event answered */
 	u32 events;			/* raised since the process had read all */
+	atomic_t events_due;		/* of a kernel consumer; not 0: its handler runs */
 	u32 solicited;			/* index behind the last solicited or error entry */
 	const struct list_head *unread;	/* compat/events.h */
 	struct list_head waits;		/* verbs/cq_wait.h */
