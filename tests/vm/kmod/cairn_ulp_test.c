@@ -8,6 +8,7 @@
 
 #include <linux/completion.h>
 #include <linux/delay.h>
+#include <linux/interrupt.h>
 #include <linux/module.h>
 #include <linux/netdevice.h>
 #include <linux/preempt.h>
@@ -1963,6 +1964,54 @@ static void datagram(void)
 	rdma_destroy_ah(ah, RDMA_DESTROY_AH_SLEEPABLE);
 }
 
+static bool softirq_came;
+
+static void note_softirq(struct tasklet_struct *tasklet)
+{
+	WRITE_ONCE(softirq_came, true);
+}
+
+/* modify_ah may be called in any context (Documentation/infiniband/core_locking.rst): with
+ * interrupts off, and they stay off.
+ */
+static void handle_changed_anywhere(void)
+{
+	struct setup setup = plain;
+	struct rdma_ah_attr av = {};
+	struct tasklet_struct tasklet;
+	struct op *send, *recv;
+	unsigned long flags;
+	struct ib_ah *ah;
+	int err;
+
+	setup.type = IB_QPT_UD;
+	if (IS_ENABLED(CONFIG_PREEMPT_RT) || !set_up(&setup))
+		return;
+	fill_av(&av, &ea, &ea);
+	ah = rdma_create_ah(ea.pd, &av, RDMA_CREATE_AH_SLEEPABLE);
+	if (!CHECK(!IS_ERR(ah)))
+		return;
+	fill_av(&av, &ea, &eb);
+	tasklet_setup(&tasklet, note_softirq);
+	softirq_came = false;
+	local_irq_save(flags);
+	tasklet_schedule(&tasklet);
+	err = rdma_modify_ah(ah, &av);
+	CHECK(!READ_ONCE(softirq_came) && irqs_disabled());
+	local_irq_restore(flags);
+	tasklet_kill(&tasklet);
+	CHECK(!err);
+	recv = op_recv(&eb, 0, 200);
+	CHECK(!post_recv(recv));
+	send = op_send(&ea, IB_WR_SEND, 0, 100);
+	send->ud.ah = ah;
+	send->ud.remote_qpn = eb.qp->qp_num;
+	send->ud.remote_qkey = QKEY;
+	DO(send, IB_WC_SUCCESS);
+	EXPECT(recv, IB_WC_SUCCESS);
+	rdma_destroy_ah(ah, RDMA_DESTROY_AH_SLEEPABLE);
+}
+
 /* --- the R/W API: what storage targets use -------------------------------- */
 
 static void rw_context(enum dma_data_direction dir)
@@ -2046,6 +2095,7 @@ static const struct {
 	T(unsafe_global_rkey), T(local_dma_lkey_is_local),
 	T(event_comm_est), T(event_sq_drained), T(event_last_wqe),
 	T(event_srq_limit), T(event_access_error), T(datagram),
+	T(handle_changed_anywhere),
 	T(rw_read), T(rw_write), T(xrc_initiator), T(event_port),
 };
 

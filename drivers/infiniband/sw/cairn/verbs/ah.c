@@ -205,7 +205,7 @@ static int ah_create(struct ib_ah *ibah, struct rdma_ah_init_attr *init,
 {
 	gfp_t gfp = init->flags & RDMA_CREATE_AH_SLEEPABLE ? GFP_KERNEL :
 							     GFP_ATOMIC;
-	struct cairn_ib_ah *self = container_of(ibah, struct cairn_ib_ah, ibah);
+	struct cairn_ib_ah *self = to_cairn_ib_ah(ibah);
 	struct cairn_dev *dev = to_cairn_dev(ibah->device);
 	struct cairn_ah *ah;
 	int err;
@@ -234,6 +234,7 @@ static int ah_create(struct ib_ah *ibah, struct rdma_ah_init_attr *init,
 	if (err)
 		goto err_reserved;
 	self->ah = ah;
+	self->num = ah->num;
 	ah_keep(self, init->ah_attr);
 	ah_publish(dev, ah);
 	return 0;
@@ -249,36 +250,48 @@ err_free:
 
 /**
  * ah_modify() - ib_device_ops.modify_ah
- * @ibah: the handle
+ * @ibah: the handle of a kernel consumer
  * @attr: the new attributes, all of them
  *
- * Later sends use the new path.
+ * Later sends use the new path. The data path may hold the lock of the old one, so another
+ * handle takes its place.
  *
- * Context: process.
- * Return: 0 or -EINVAL.
+ * Context: any.
+ * Return: 0, -EINVAL (address), -EAFNOSUPPORT (IPv6 is off) or -ENOMEM.
  */
 static int ah_modify(struct ib_ah *ibah, struct rdma_ah_attr *attr)
 {
-	struct cairn_ib_ah *self = container_of(ibah, struct cairn_ib_ah, ibah);
-	struct cairn_ah *ah = self->ah;
-	struct cairn_path path;
+	struct cairn_ib_ah *self = to_cairn_ib_ah(ibah);
+	struct cairn_ah *ah = kzalloc(sizeof(*ah), GFP_ATOMIC | __GFP_NOWARN), *old;
+	struct cairn_dev *dev = to_cairn_dev(ibah->device);
+	unsigned long flags;
 	int err;
 
-	err = ah_path(to_cairn_dev(ibah->device), attr, &path);
-	if (err)
+	if (!ah)
+		return -ENOMEM;
+	spin_lock_init(&ah->lock);
+	ah->num = self->num;
+	ah->pd = ibah->pd;
+	err = ah_path(dev, attr, &ah->path);
+	if (err) {
+		kfree(ah);
 		return err;
-	path.uid = ah->path.uid;
-	spin_lock_bh(&ah->lock);
-	cairn_path_drop_route(&ah->path);
-	ah->path = path;
-	spin_unlock_bh(&ah->lock);
+	}
+	/* Calls for one handle may come at the same time. */
+	xa_lock_irqsave(&dev->ahs, flags);
+	old = self->ah;
+	ah->path.uid = old->path.uid;
+	self->ah = ah;
 	ah_keep(self, attr);
+	__xa_store(&dev->ahs, ah->num, ah, GFP_ATOMIC);
+	xa_unlock_irqrestore(&dev->ahs, flags);
+	call_rcu(&old->rcu, ah_free_rcu);
 	return 0;
 }
 
 static int ah_query(struct ib_ah *ibah, struct rdma_ah_attr *attr)
 {
-	*attr = container_of(ibah, struct cairn_ib_ah, ibah)->attr;
+	*attr = to_cairn_ib_ah(ibah)->attr;
 	return 0;
 }
 
@@ -286,7 +299,7 @@ static int ah_query(struct ib_ah *ibah, struct rdma_ah_attr *attr)
 static int ah_destroy(struct ib_ah *ibah, u32 flags)
 {
 	struct cairn_dev *dev = to_cairn_dev(ibah->device);
-	struct cairn_ah *ah = to_cairn_ah(ibah);
+	struct cairn_ah *ah = to_cairn_ib_ah(ibah)->ah;
 
 	ah_unpublish(dev, ah);
 	cairn_share_give(&dev->nic, CAIRN_SHARE_AH, cairn_pd_user(ibah->pd));

@@ -230,7 +230,7 @@ static int post_build_send(const struct cairn_qp *qp, union cairn_wqe_buf *buf,
 	if (op->fill)
 		op->fill(wqe, wr);
 	if (qp->qpc.transport == CAIRN_TRANSPORT_UD) {
-		wqe->ud.ah = to_cairn_ah(ud_wr(wr)->ah)->num;
+		wqe->ud.ah = to_cairn_ib_ah(ud_wr(wr)->ah)->num;
 		wqe->ud.qpn = ud_wr(wr)->remote_qpn;
 		wqe->qkey = ud_wr(wr)->remote_qkey;
 	}

@@ -110,7 +110,8 @@ struct cairn_ah {
 
 struct cairn_ib_ah {
 	struct ib_ah ibah;
-	struct cairn_ah *ah;
+	struct cairn_ah *ah;		/* modify_ah replaces it, under the lock of ahs */
+	u32 num;
 	struct rdma_ah_attr attr;	/* for query_ah; has no references */
 };
 
@@ -373,9 +374,9 @@ static inline struct cairn_mw *mr_to_cairn_mw(struct cairn_mr *mr)
 	return container_of(mr, struct cairn_mw, mr);
 }
 
-static inline struct cairn_ah *to_cairn_ah(struct ib_ah *ah)
+static inline struct cairn_ib_ah *to_cairn_ib_ah(struct ib_ah *ah)
 {
-	return container_of(ah, struct cairn_ib_ah, ibah)->ah;
+	return container_of(ah, struct cairn_ib_ah, ibah);
 }
 
 static inline struct cairn_qp *qpc_to_cairn_qp(struct cairn_qpc *ctx)
