@@ -219,8 +219,9 @@ EXPORT_SYMBOL_GPL(cairn_mr_set_persistent);
  *
  * Tokens may be returned in any order. origins.rst, P5.
  *
- * Context: any but hard interrupt, e.g. done() of ib_alloc_cq(); but not a CQ's own
- * completion handler, which runs below a lock of the QP.
+ * Context: process or soft interrupt with interrupts on, e.g. done() of ib_alloc_cq(). Not
+ * a CQ's own completion handler, which runs below a lock of the QP, and not below a lock
+ * that such a handler takes.
  * Return: 0; -ENOENT: no such token is outstanding (counted), or its region has been
  * released; -EOPNOTSUPP: not a cairn device.
  */
