@@ -178,6 +178,21 @@ static void unreadable_is_kept(void)
 	ktap_eq(keep("d", "bytes"), EISDIR);
 }
 
+/* The owner of the directory knows the name of the new file. */
+static void link_is_not_followed(void)
+{
+	ktap_eq(keep("f", "bytes"), 0);
+	ktap_ok(!symlinkat("f", directory, "g.new"));
+	ktap_eq(keep("g", "other bytes"), 0);
+	ktap_ok(has("g", "other bytes") && has("f", "bytes"));
+	/* one that an earlier process has left */
+	ktap_ok(!linkat(directory, "f", directory, "h.new", 0));
+	ktap_eq(keep("h", "bytes"), 0);
+	ktap_ok(has("h", "bytes") && has("f", "bytes"));
+	ktap_ok(!mkdirat(directory, "i.new", 0700));
+	ktap_eq(keep("i", "bytes"), EISDIR);
+}
+
 static void one_process_writes(void)
 {
 	ktap_eq(pgwal_file_directory(dir), -1);
@@ -192,12 +207,13 @@ static void one_process_writes(void)
 static void cleanup(void)
 {
 	static const char * const names[] = {
-		"a", "b", "b.new", "c", "c.new", "e", "loop",
+		"a", "b", "b.new", "c", "c.new", "e", "f", "g", "h", "loop",
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		unlinkat(directory, names[i], 0);
 	ktap_ok(!unlinkat(directory, "d", AT_REMOVEDIR));
+	ktap_ok(!unlinkat(directory, "i.new", AT_REMOVEDIR));
 	close(directory);
 	ktap_ok(!rmdir(dir));
 }
@@ -208,6 +224,7 @@ static const struct ktap_test tests[] = {
 	KTAP(calls_fail),
 	KTAP(failure_is_not_forgotten),
 	KTAP(unreadable_is_kept),
+	KTAP(link_is_not_followed),
 	KTAP(one_process_writes),
 	KTAP(cleanup),
 };
