@@ -55,7 +55,7 @@ static enum call_command call_command(void)
 			return i;
 	}
 	reply_error(REPLY_ENVIRONMENT,
-		    "CNI_COMMAND is '%s': use ADD, DEL, CHECK, GC, STATUS or VERSION", name);
+		    "CNI_COMMAND is '%.64s': use ADD, DEL, CHECK, GC, STATUS or VERSION", name);
 }
 
 static bool call_is_word(const char *id)
@@ -93,12 +93,12 @@ static void call_read_environment(struct call *call)
 	call->container = call_variable("CNI_CONTAINERID");
 	if (!call->container || !call_is_word(call->container))
 		reply_error(REPLY_ENVIRONMENT,
-			    "CNI_CONTAINERID is '%s': use letters, digits, '.', '_' and '-', the first a letter or a digit",
+			    "CNI_CONTAINERID is '%.64s': use letters, digits, '.', '_' and '-', the first a letter or a digit",
 			    call->container ?: "");
 	call->ifname = call_variable("CNI_IFNAME");
 	if (!call->ifname || !call_is_ifname(call->ifname))
 		reply_error(REPLY_ENVIRONMENT,
-			    "CNI_IFNAME is '%s': use 1 to 15 characters, without '/', ':' and spaces",
+			    "CNI_IFNAME is '%.64s': use 1 to 15 characters, without '/', ':' and spaces",
 			    call->ifname ?: "");
 }
 
@@ -167,7 +167,7 @@ static unsigned int call_version(const char *version)
 			return i;
 	}
 	reply_error(REPLY_VERSION,
-		    "the configuration has cniVersion '%s': use 0.3.0, 0.3.1, 0.4.0, 1.0.0 or 1.1.0",
+		    "the configuration has cniVersion '%.64s': use 0.3.0, 0.3.1, 0.4.0, 1.0.0 or 1.1.0",
 		    version ?: "");
 }
 

@@ -25,6 +25,15 @@ static void reply_print(json_object *object)
 		exit(1);
 }
 
+/* A name may have any bytes, and a long text ends within a character: JSON is UTF-8. */
+static void reply_clean(char *text)
+{
+	for (; *text; text++) {
+		if ((unsigned char)*text >= 0x80)
+			*text = '?';
+	}
+}
+
 void reply_error(enum reply_code code, const char *format, ...)
 {
 	json_object *error = json_object_new_object();
@@ -34,6 +43,7 @@ void reply_error(enum reply_code code, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
+	reply_clean(text);
 	json_object_object_add(error, "code", json_object_new_int(code));
 	json_object_object_add(error, "msg", json_object_new_string(text));
 	reply_print(error);

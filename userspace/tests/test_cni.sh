@@ -50,6 +50,8 @@ for ifname in '' a/b a:b 'a b' . .. 0123456789abcdef; do
 	add "$good}" CNI_IFNAME="$ifname"
 	refused "interface '$ifname'" 4 CNI_IFNAME
 done
+add "$good}" CNI_IFNAME=$'a b\xff'
+refused 'an interface with a byte that is no text' 4 "CNI_IFNAME is 'a b?'"
 add "$good}" CNI_NETNS=
 refused 'ADD without a namespace' 4 CNI_NETNS
 call "$good}" CNI_COMMAND=CHECK CNI_CONTAINERID=c1 CNI_IFNAME=eth0
@@ -75,6 +77,9 @@ add '{"name":"net"}'
 refused 'no version' 1 cniVersion
 add '{"cniVersion":"2.0.0","name":"net"}'
 refused 'a version of the future' 1 "cniVersion '2.0.0'"
+# an odd byte before 999 characters of two bytes: the text ends within one
+add "{\"cniVersion\":\"x$(printf '\xc3\xa4%.0s' {1..999})\",\"name\":\"net\"}"
+refused 'a version that is too long' 1 "cniVersion 'x??"
 add '{"cniVersion":1.0,"name":"net"}'
 refused 'a version that is a number' 1 cniVersion
 add '{"cniVersion":"1.0.0"}'
