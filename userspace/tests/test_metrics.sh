@@ -94,6 +94,23 @@ result $? 'meanings'
 result $? 'each counter once'
 ! grep -q 'mlx5\|lifespan' "$work/out"
 result $? 'nothing else'
+# as containers may name their devices and netdevs; the first two would have one name
+for name in $'x\xff' $'x\xfe' $'x\e[2J'; do
+	device "$name" $'eth2\xff' '4: ACTIVE'
+done
+metrics && has 'cairn_port_active{device="x?[2J"} 1' && has 'cairn_port_active{device="cairn0"} 1' &&
+	[ "$(grep -c '^cairn_port_active{device="x?"}' "$work/out")" = 1 ] &&
+	[ "$(grep -c '^cairn_tx_bytes_total{device="x?"}' "$work/out")" = 1 ] &&
+	grep -q '^cairn_device_info{device="x?",netdev="eth2?",' "$work/out" &&
+	! grep -q '[^ -~]' "$work/out"
+result $? 'names that are no text'
+reads
+case $? in
+0) result 0 '... and the reader takes them' ;;
+77) result_skip '... and the reader takes them' 'no python3-prometheus-client' ;;
+*) result 1 '... and the reader takes them' ;;
+esac
+rm -r "$class/x"*
 
 mkdir "$work/files"
 metrics -o "$work/files/cairn.prom" && [ ! -s "$work/out" ] && grep -q cairn0 "$work/files/cairn.prom"
