@@ -66,8 +66,9 @@ program uname <<<'echo 6.8.0-49-generic'
 program modinfo <<<'[ -e "$WORK/modules" ]'
 program modprobe <<<''
 program apt-get <<<''
+# its words are those of the language, and only those of C are known
 # shellcheck disable=SC2016
-program apt-cache <<<'echo "  Candidate: 6.8"'
+program apt-cache <<<'[ "$LC_ALL" = C ] && echo "  Candidate: 6.8" || echo "  Installationskandidat: 6.8"'
 program cairn_doctor <<<'echo "fail  firewall: made up"'
 
 # a machine with one netdev, which has the default route
@@ -144,6 +145,10 @@ installs() {
 	machine
 	run 0 --debs "$work/debs" && says cairn0 2 10.1.0.4 eth0 && grep '^apt-get .* install' "$work/calls" |
 		grep 'linux-headers-6.8.0-49-generic linux-modules-extra-6.8.0-49-generic' | grep -q "$work/debs/cairn.deb"
+}
+
+in_another_language() {
+	LC_ALL=C.UTF-8 installs
 }
 
 # with the modules there, each program counts
@@ -226,7 +231,7 @@ usage() {
 
 echo "KTAP version 1"
 for t in default_route again point_to_point no_default_route dummy other_netdev no_netdev failure_is_explained \
-	installs installs_programs installs_for_an_image github_action gitlab_job usage; do
+	installs in_another_language installs_programs installs_for_an_image github_action gitlab_job usage; do
 	$t
 	result $? $t
 done
