@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
@@ -365,8 +366,8 @@ struct cni_garbage {
 	const struct call *call;
 	json_object *valid;
 	char prefix[CNI_NAME];
-	struct link found;
-	bool any;
+	struct link *found;
+	size_t count;
 };
 
 static const char *cni_member(json_object *object, const char *name)
@@ -401,11 +402,13 @@ static void cni_collect(const struct link *link, void *arg)
 {
 	struct cni_garbage *garbage = arg;
 
-	if (garbage->any || strncmp(link->name, garbage->prefix, strlen(garbage->prefix)) ||
+	if (strncmp(link->name, garbage->prefix, strlen(garbage->prefix)) ||
 	    cni_is_valid(garbage, link->name))
 		return;
-	garbage->found = *link;
-	garbage->any = true;
+	garbage->found = reallocarray(garbage->found, garbage->count + 1, sizeof(*link));
+	if (!garbage->found)
+		reply_error(REPLY_IO, "no memory for the devices that must go");
+	garbage->found[garbage->count++] = *link;
 }
 
 static void cni_gc(const struct call *call)
@@ -423,14 +426,14 @@ static void cni_gc(const struct call *call)
 		reply_error(REPLY_CONFIG,
 			    "the configuration has no list cni.dev/valid-attachments: the runtime must give it with GC");
 	cni_prefix(garbage.prefix, call->network);
-	do {
-		garbage.any = false;
-		rc = link_each(sock, cni_collect, &garbage);
-		if (rc)
-			cni_failed("the RDMA devices cannot be listed", rc);
-		if (garbage.any)
-			cni_delete(sock, garbage.found.name, garbage.found.index);
-	} while (garbage.any);
+	rc = link_each(sock, cni_collect, &garbage);
+	if (rc)
+		cni_failed("the RDMA devices cannot be listed", rc);
+	/* each one once: a device of another driver stays, and a pod may make new ones */
+	while (garbage.count--)
+		cni_delete(sock, garbage.found[garbage.count].name,
+			   garbage.found[garbage.count].index);
+	free(garbage.found);
 }
 
 /* --- STATUS, VERSION ------------------------------------------------------ */
