@@ -130,4 +130,20 @@ result $? "verify: $(cat "$work/out")"
 	grep -qx 'cairn_chain: output: .*' "$work/out"
 result $? "verify with an output that takes nothing"
 
+# The shell reads what a completion inserts: each name is one word again.
+# shellcheck source=userspace/boot/completion
+. "$tools/../boot/completion"
+inserts() {
+	local COMP_CWORD=1 COMP_WORDS=(cairn_set "$1")
+
+	_cairn_reply "${@:2}"
+	eval "words=(${COMPREPLY[*]})"
+	[ "${words[*]}" = "${*:2}" ] && [ ${#words[@]} = $(($# - 1)) ]
+}
+names=('c;echo>evil' "c\$(echo>evil)" 'c d' "c'" $'c\e[2J')
+(cd "$work" && inserts c "${names[@]}" && [ ! -e evil ])
+result $? 'the completion quotes names of devices'
+inserts '' idle-time= sent: write+read -n cairn0 eth0.7
+result $? '... and no other word'
+
 result_end
