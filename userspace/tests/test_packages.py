@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""Each file that "make install" installs is in one package, of Debian's and of the RPMs; as KTAP.
+"""Each file that "make install" installs is in one package, of Debian's and of the RPMs, and an
+upgrade of the RPM builds the new module; as KTAP.
 
 test_packages.py BUILD-DIR
 """
@@ -15,6 +16,18 @@ import tempfile
 import unittest
 
 import ktap
+
+# DKMS as far as the RPM uses it: a version is added, and built for a kernel, once
+DKMS = '''#!/bin/sh
+dir=$STATE/$5
+case $1 in
+add) mkdir "$dir" 2>/dev/null || exit 3 ;;
+build) [ ! -e "$dir/built" ] || exit 3; cp "$STATE/src/cairn-$5" "$dir/built" ;;
+install) cp "$dir/built" "$STATE/loaded" ;;
+# of the version that this transaction has added, by --rpm_safe_upgrade
+remove) [ "$5" = "$ADDED" ] || rm -r "$dir" ;;
+esac
+'''
 
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
 build = os.path.abspath(sys.argv[1])
@@ -85,6 +98,39 @@ class Packages(unittest.TestCase):
                     if not word.startswith('%config'):
                         packages[package].append(re.sub(r'%\{(\w+)\}', lambda m: macros[m[1]], word))
         self.in_one_each(files, {name: patterns for name, patterns in packages.items() if patterns})
+
+    def rpm(self, part, release):
+        """The lines of a part of the package cairn-dkms."""
+        text = (TOP / 'scripts/rpm/cairn.spec').read_text(encoding='ascii')
+        macros = {'version': '1.0.0', 'cairn_version': '1.0.0', 'release': release,
+                  'cairn_release': release, **dict(re.findall(r'^%global (\w+) (.*)$', text, re.M))}
+        lines = re.search(rf'^%{part} dkms\n(.*?)^(?=%[a-z])', re.sub('^%license.*\n', '', text, flags=re.M),
+                          re.M | re.S)[1]
+        while '%{' in lines:
+            lines = re.sub(r'%\{(\w+)\}', lambda found: macros[found[1]], lines)
+        return lines
+
+    def dkms(self, part, release, added):
+        subprocess.run(['sh', '-c', self.rpm(part, release)], check=True, env={
+            **os.environ, 'PATH': f"{self.dir}:{os.environ['PATH']}", 'STATE': self.dir,
+            'ADDED': added})
+
+    def test_rpm_upgrade(self):
+        state = pathlib.Path(self.dir)
+        (state / 'dkms').write_text(DKMS, encoding='ascii')
+        (state / 'dkms').chmod(0o755)
+        (state / 'src').mkdir()
+        before = None
+        for release in '0.41.abc', '0.42.def', '1':
+            source = pathlib.Path(self.rpm('files', release).strip())
+            version = source.name.removeprefix('cairn-')
+            (state / 'src' / source.name).write_text(release, encoding='ascii')
+            self.dkms('post', release, version)
+            if before:
+                self.dkms('preun', before, version)
+            self.assertEqual((state / 'loaded').read_text(encoding='ascii'), release)
+            self.assertEqual([path.parent.name for path in state.glob('*/built')], [version])
+            before = release
 
 
 if __name__ == '__main__':
