@@ -174,7 +174,7 @@ finds_plugin() {
 	! find "$root" ! -type d | grep -q .
 }
 
-# units at boot start the installed programs
+# units at boot start the installed programs, and scripts read the installed files
 elsewhere() {
 	local root=$helpers/elsewhere units
 
@@ -186,6 +186,8 @@ elsewhere() {
 		[ "$(grep -c '^Exec.*=/opt/cairn/sbin/cairn-link ' "$units/cairn-link.service")" = 3 ] &&
 		grep -qx 'ExecStart=/opt/cairn/sbin/cairn-link up --netdev %i' "$units/cairn-link@.service" &&
 		! grep -rE '/usr/sbin|[^t]/etc/cairn.conf' "$root/opt/cairn/lib" "$root/opt/cairn/sbin" &&
+		[ -x "$root/opt/cairn/bin/cairn_metrics" ] &&
+		! grep -rI '/usr/share/cairn/\|[^t]/etc/cairn.conf' "$root/opt/cairn/bin" "$root/opt/cairn/share/bash-completion" &&
 		rm -r "$root"
 }
 
