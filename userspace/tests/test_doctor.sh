@@ -489,6 +489,14 @@ assert d['failed'] and [f['id'] for f in bad] == ['module-cairn'], d
 assert bad[0]['mend'] == 'sudo modprobe cairn'
 END
 result $? json
+# the name of a container's device may have any bytes
+healthy
+cp -r "$root/sys/class/infiniband/cairn0" "$root/sys/class/infiniband/"$'x\e[2J"\xff'
+doctor && ! grep -q $'[^\t -~]' "$work/out" && says 'ok    port: x?\[2J"? on eth0'
+result $? any_name
+doctor -j
+python3 -c 'import json, sys; json.load(open(sys.argv[1], encoding="utf-8"))' "$work/out" 2>"$work/err"
+result $? json_with_any_name
 healthy
 output_fails; result $? output_fails
 ! doctor -x && [ ${#lines[@]} = 1 ]; result $? usage
