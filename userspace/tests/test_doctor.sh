@@ -477,6 +477,12 @@ for name in awk cat grep head id readlink sed sh timeout tr; do
 done
 PATH=$work/machine/bin:$work/few finds warn peer-rping 'sudo apt install rdmacm-utils' 10.77.0.2
 result $? no_rping
+healthy
+rm "$work/machine/bin/ping"
+file neighbour
+PATH=$work/machine/bin:$work/few finds warn peer-ping 'sudo apt install iputils-ping' 10.77.0.2 &&
+	says 'ok    peer-rping'
+result $? no_ping
 
 healthy
 unload cairn
