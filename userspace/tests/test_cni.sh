@@ -145,13 +145,22 @@ on_node() {
 if command -v jq >/dev/null; then
 	mkdir -p "$work/node/net.d"
 	cp "${0%/*}/../../scripts/ci/kubernetes/install" "$plugin" "$work/node"
-	on_node 0 <<<'{"plugins":[{"type":"bridge"}]}' &&
+	export ASAN_OPTIONS=detect_leaks=0
+	on_node 0 <<<'{"cniVersion":"0.3.1","plugins":[{"type":"bridge"}]}' &&
 		[ "$(jq -c '[.plugins[].type]' "$work/node/net.d/"*)" = '["bridge","cairn-cni"]' ]
 	result $? 'a node with a network'
 	# the network's pod has opened its file and not written it yet
 	inode=$(stat -c %i "$work/node/net.d/"*)
-	on_node 1 </dev/null && [ "$(stat -c %i "$work/node/net.d/"*)" = "$inode" ]
+	on_node 1 </dev/null && [ "$(stat -c %i "$work/node/net.d/"*)" = "$inode" ] &&
+		grep -q '10-net.conflist is no JSON yet' "$work/out"
 	result $? '... of which the file is being written'
+	# with the plugin in it no pod would start
+	for version in '' '"cniVersion":"2.0.0",' '"cniVersion":"0.2.0",'; do
+		list="{$version\"plugins\":[{\"type\":\"bridge\"}]}"
+		on_node 1 <<<"$list" && [ "$(<"$work/node/net.d/10-net.conflist")" = "$list" ] &&
+			grep -q 'which cairn-cni does not serve' "$work/out"
+		result $? "... of which the version is not served: $list"
+	done
 else
 	result_skip 'a node with a network' 'no jq'
 fi
