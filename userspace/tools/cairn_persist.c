@@ -441,15 +441,15 @@ static uint64_t persist_packets(void)
 	static const char * const names[] = {
 		"\"tx_packets\":", "\"sent_pkts\":",
 	};
-	char text[16384], command[128];
+	char text[16384];
 	uint64_t sum = 0;
 	const char *at;
 	size_t len = 0;
-	FILE *pipe;
+	FILE *pipe = NULL;
 
-	snprintf(command, sizeof(command), "rdma -j statistic show link %s/1",
-		 opts.device);
-	pipe = popen(command, "r");
+	/* the shell runs nothing of a name, whatever characters it has */
+	if (!setenv("CAIRN_PERSIST_DEVICE", opts.device, 1))
+		pipe = popen("rdma -j statistic show link \"$CAIRN_PERSIST_DEVICE/1\"", "r");
 	if (pipe) {
 		len = fread(text, 1, sizeof(text) - 1, pipe);
 		pclose(pipe);
