@@ -170,6 +170,10 @@ finds_plugin() {
 	links_against "$root" || return 1
 	# only links that stay valid where the tree ends up
 	! find "$root" -lname '/*' | grep -q . || return 1
+	# what an earlier version has left, and what Python makes
+	touch "$lib/libcairn.so.1.0"
+	mkdir "$root/usr/lib/python3/dist-packages/cairn/__pycache__"
+	touch "$root/usr/lib/python3/dist-packages/cairn/__pycache__/log.cpython-311.pyc"
 	make -s -C "$(dirname "$0")/.." BUILD="$dir" DESTDIR="$root" uninstall >/dev/null || return 1
 	! find "$root" ! -type d | grep -q .
 }
