@@ -142,6 +142,16 @@ static bool log_leader_post(const char *url, const char *body, long ms,
 	return status == 200;
 }
 
+/* Without a name and a password, which are for the server only. */
+static const char *log_leader_shown(const char *url)
+{
+	const char *host = strstr(url, "://"), *at;
+
+	host = host ? host + 3 : url;
+	at = memrchr(host, '@', strcspn(host, "/?#"));
+	return at ? at + 1 : url;
+}
+
 /* Silence is reported once. That a lease has ended is an answer, too. */
 static void log_leader_notice(struct log_leader *leader, const char *url,
 			      const struct log_reply *reply, bool answers)
@@ -151,7 +161,7 @@ static void log_leader_notice(struct log_leader *leader, const char *url,
 	if (silent &&
 	    !__atomic_exchange_n(&leader->silent, true, __ATOMIC_RELAXED))
 		fprintf(stderr, "cairn_log: etcd does not answer at %s: %s\n",
-			url, reply->reason);
+			log_leader_shown(url), reply->reason);
 	if (!silent)
 		__atomic_store_n(&leader->silent, false, __ATOMIC_RELAXED);
 }

@@ -453,6 +453,32 @@ static void long_names(void)
 	log_leader_resign(&leader);
 }
 
+/* Messages go into logs that others may read. */
+static void hidden_passwords(void)
+{
+	static const struct answer silence = { GRANT, "", 0, CURLE_COULDNT_CONNECT };
+	static const char * const urls[] = {
+		"http://me:secret@bad:2379", "http://me:sec@ret@bad", "me:secret@bad", "http://bad",
+	};
+	struct log_leader leader;
+	int standard = dup(2);
+	char text[256];
+	FILE *said;
+
+	for (size_t i = 0; i < sizeof(urls) / sizeof(urls[0]); i++) {
+		said = tmpfile();
+		ktap_ok(said && dup2(fileno(said), 2) == 2);
+		ktap_eq(campaign(&leader, urls[i], &silence), ETIMEDOUT);
+		log_leader_resign(&leader);
+		dup2(standard, 2);
+		rewind(said);
+		ktap_ok(fgets(text, sizeof(text), said));
+		ktap_ok(strstr(text, "bad") && !strstr(text, "me:") && !strstr(text, "ret"));
+		fclose(said);
+	}
+	close(standard);
+}
+
 static const struct ktap_test tests[] = {
 	KTAP(right_answers),
 	KTAP(other_answers),
@@ -461,6 +487,7 @@ static const struct ktap_test tests[] = {
 	KTAP(lost_elections),
 	KTAP(renewals),
 	KTAP(long_names),
+	KTAP(hidden_passwords),
 };
 
 int main(void)
