@@ -27,7 +27,8 @@
  *
  * READ and atomic responses behind a missing one are placed and remembered. The request
  * is repeated from the missing response on. Responses that are requested again count
- * as outstanding, since the peer may still be sending them.
+ * as outstanding, since the peer may still be sending them, unless it has ended the
+ * connection.
  */
 #include <linux/minmax.h>
 #include "engine/comp_ack.h"

@@ -227,7 +227,9 @@ static void req_advance(struct cairn_qpc *qpc, struct cairn_swr *swr, u32 n,
 
 	if (cairn_psn_diff(req->sent, psn) > 0) {
 		cairn_env_count(qpc, CAIRN_CTR_RETRANSMITS, n);
-		if (cairn_wqe_ops[swr->opcode].flags & CAIRN_WOP_READS)
+		/* A peer that has refused a later request answers nothing any more. */
+		if (cairn_wqe_ops[swr->opcode].flags & CAIRN_WOP_READS &&
+		    !req->late_nak.syndrome)
 			cairn_gap_ask_again(req, psn, n);
 	} else if (cairn_qp_reliable(qpc)) {
 		cairn_gap_left(req, psn, n, req->pkt + n >= swr->npkts, now);

@@ -115,6 +115,44 @@ static void a_fatal_nak_that_overtakes_responses(void)
 	sim_end(rig.s);
 }
 
+/* The first response is the last to come. It is asked for again, but the peer is silent
+ * now: those that have come are not waited for once more.
+ */
+static void a_fatal_nak_behind_a_late_response(void)
+{
+	const u8 nak = CAIRN_AETH_NAK | CAIRN_NAK_REMOTE_ACCESS;
+	struct rig rig = nak_alone(&sim_attrs);
+	struct cairn_pkt pkt = {
+		.opcode = CAIRN_BTH_READ_RESP_MIDDLE,
+		.pkey = CAIRN_PKEY_DEFAULT,
+		.qpn = rig.a->c.qpn,
+		.psn = cairn_psn_add(rig.a->psn, 1),
+		.payload_len = 1024,
+	};
+
+	rig_send(&rig, 1, CAIRN_WQE_READ, 3072);		/* 0..2 */
+	rig_send(&rig, 2, CAIRN_WQE_READ, 1024);		/* 3 */
+	rig_send(&rig, 3, CAIRN_WQE_WRITE, 1);
+	rig_send(&rig, 4, CAIRN_WQE_SEND, 1);
+	nak_settle(&rig);
+	sim_inject_part(rig.a, &pkt, rig.mb->mem);
+	pkt.psn = cairn_psn_add(rig.a->psn, 2);
+	pkt.opcode = CAIRN_BTH_READ_RESP_LAST;
+	sim_inject_part(rig.a, &pkt, rig.mb->mem);
+	pkt.psn = cairn_psn_add(rig.a->psn, 3);
+	pkt.opcode = CAIRN_BTH_READ_RESP_ONLY;
+	sim_inject_part(rig.a, &pkt, rig.mb->mem);
+	nak_ack(&rig, 4, nak);
+	ktap_eq(rig.a->cq[CAIRN_REQ].n, 0);
+	ktap_eq(sent_kind(rig.a, 0, CAIRN_KIND_READ_REQ), 3);
+	nak_answer(&rig, CAIRN_BTH_READ_RESP_FIRST, 0, 0, 1, 1024);
+	expect_cqes(rig.a, CAIRN_REQ, 0, 1, 2, CAIRN_CQE_SUCCESS);
+	expect_cqe(rig.a, CAIRN_REQ, 2, 3, CAIRN_CQE_REM_ACCESS_ERR);
+	expect_cqe(rig.a, CAIRN_REQ, 3, 4, CAIRN_CQE_WR_FLUSH_ERR);
+	ktap_eq(rig.a->c.state, CAIRN_QP_ERR);
+	sim_end(rig.s);
+}
+
 /* The peer answers what it is said to have refused: it was not the peer's word. */
 static void a_fatal_nak_that_responses_belie(void)
 {
@@ -556,6 +594,7 @@ static void wrong_pkey_is_dropped(void)
 static const struct ktap_test tests[] = {
 	KTAP(fatal_naks_end_the_connection),
 	KTAP(a_fatal_nak_that_overtakes_responses),
+	KTAP(a_fatal_nak_behind_a_late_response),
 	KTAP(a_fatal_nak_that_responses_belie),
 	KTAP(a_fatal_nak_of_what_came),
 	KTAP(a_fatal_nak_of_a_read_that_is_over),
