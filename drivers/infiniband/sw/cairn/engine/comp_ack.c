@@ -23,12 +23,12 @@ static bool comp_spend_retry(struct cairn_qpc *qpc)
 {
 	struct cairn_requester *req = &qpc->req;
 
-	if (!req->retries) {
+	if (req->retries >= qpc->attrs.retry_cnt) {
 		cairn_env_count(qpc, CAIRN_CTR_RETRY_EXCEEDED, 1);
 		cairn_comp_fail(qpc, CAIRN_CQE_RETRY_EXC_ERR, 0);
 		return false;
 	}
-	req->retries--;
+	req->retries++;
 	req->ack_deadline = 0;
 	return true;
 }
@@ -228,8 +228,8 @@ void cairn_comp_progress(struct cairn_qpc *qpc, u64 now)
 
 	/* An RNR NAK was followed by the answer itself: do not wait any more. */
 	req->rnr_until = 0;
-	req->retries = qpc->attrs.retry_cnt;
-	req->rnr_retries = qpc->attrs.rnr_retry;
+	req->retries = 0;
+	req->rnr_retries = 0;
 	req->implied_nak = false;
 	if (req->timed)
 		cairn_latency_answered(req, now);
@@ -286,13 +286,13 @@ void cairn_comp_wait_for_receive(struct cairn_qpc *qpc,
 	if (req->rnr_until)
 		return;
 	if (qpc->attrs.rnr_retry != 7) {
-		if (!req->rnr_retries) {
+		if (req->rnr_retries >= qpc->attrs.rnr_retry) {
 			cairn_env_count(qpc, CAIRN_CTR_RNR_RETRY_EXCEEDED, 1);
 			cairn_comp_fail(qpc, CAIRN_CQE_RNR_RETRY_EXC_ERR,
 					pkt->syndrome);
 			return;
 		}
-		req->rnr_retries--;
+		req->rnr_retries++;
 	}
 	cairn_gap_forget(req);
 	cairn_req_rewind(qpc, req->una);
@@ -307,7 +307,7 @@ static void comp_rx_rnr_nak(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 	if (!cairn_comp_ack_before(qpc, pkt->psn, now))
 		return;
 	/* The peer lives. A NAK from an unknown port would not prove that. */
-	qpc->req.retries = qpc->attrs.retry_cnt;
+	qpc->req.retries = 0;
 	cairn_comp_wait_for_receive(qpc, pkt, now);
 }
 

@@ -74,7 +74,7 @@ static void port_heed_rnr(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 {
 	struct cairn_requester *req = &qpc->req;
 
-	if (req->retries < qpc->attrs.retry_cnt &&
+	if (req->retries &&
 	    pkt->op->kind == CAIRN_KIND_ACK &&
 	    (pkt->syndrome & CAIRN_AETH_TYPE_MASK) == CAIRN_AETH_RNR_NAK &&
 	    cairn_psn_diff(pkt->psn, req->una) >= 0 &&

@@ -221,7 +221,7 @@ void cairn_persist_run(struct cairn_qpc *qpc, struct cairn_ahead *ahead,
 		       u64 now)
 {
 	struct cairn_requester *req = &qpc->req;
-	u32 tries = qpc->attrs.retry_cnt - req->retries, n;
+	u32 n;
 
 	if (cairn_state(qpc) == CAIRN_QP_ERR)
 		return;
@@ -235,7 +235,7 @@ void cairn_persist_run(struct cairn_qpc *qpc, struct cairn_ahead *ahead,
 		req->persist.probe_at = 0;
 	else if (!req->persist.probe_at)
 		req->persist.probe_at = now + (4096ULL << qpc->attrs.timeout <<
-					       min(tries, 2u));
+					       min_t(u32, req->retries, 2));
 }
 
 /* The WQE and its memory have been released to the host, so the last packet is sent
@@ -315,12 +315,12 @@ void cairn_persist_expire(struct cairn_qpc *qpc, u64 now)
 	if (!cairn_req_outstanding(req) || persist_stuck(req)) {
 		cairn_env_count(qpc, CAIRN_CTR_ACK_TIMEOUTS, 1);
 		cairn_peer_port_doubt(&req->peer_port);
-		if (!req->retries) {
+		if (req->retries >= qpc->attrs.retry_cnt) {
 			cairn_env_count(qpc, CAIRN_CTR_RETRY_EXCEEDED, 1);
 			persist_fail(qpc, n, CAIRN_CQE_RETRY_EXC_ERR, 0);
 			return;
 		}
-		req->retries--;
+		req->retries++;
 	}
 	persist_probe(qpc, n, swr);
 }
@@ -328,7 +328,7 @@ void cairn_persist_expire(struct cairn_qpc *qpc, u64 now)
 /* The peer has answered a probe: wait on, as its host has no time limit. */
 static void persist_peer_alive(struct cairn_qpc *qpc)
 {
-	qpc->req.retries = qpc->attrs.retry_cnt;
+	qpc->req.retries = 0;
 	qpc->req.persist.probe_at = 0;
 }
 

@@ -68,8 +68,6 @@ void cairn_req_set_psn(struct cairn_qpc *qpc, u32 psn)
 	req->una = psn;
 	req->sent = psn;
 	req->acked = psn;
-	req->retries = qpc->attrs.retry_cnt;
-	req->rnr_retries = qpc->attrs.rnr_retry;
 }
 
 void cairn_resp_set_psn(struct cairn_qpc *qpc, u32 psn)

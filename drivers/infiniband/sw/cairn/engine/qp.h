@@ -262,8 +262,8 @@ struct cairn_requester {
 	u8 drained : 1;		/* SQ_DRAINED reported */
 	u8 failing : 1;		/* the completion of fail_rec is to come */
 	u8 unreported : 1;	/* ext->wqe.cqe found the CQ full */
-	u8 retries;		/* left */
-	u8 rnr_retries;		/* left */
+	u8 retries;		/* spent since the last progress */
+	u8 rnr_retries;		/* the same */
 	u8 gap_kind;		/* enum cairn_gap_kind: being retransmitted */
 	bool gap_sent;		/* retransmitted, the answer is awaited */
 	struct cairn_odp_state odp;

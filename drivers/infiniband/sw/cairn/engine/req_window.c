@@ -39,9 +39,9 @@ u32 cairn_req_read_count(struct cairn_qpc *qpc, const struct cairn_swr *swr)
 /* Are half of the retries used up? */
 static bool req_lacks_answers(const struct cairn_qpc *qpc)
 {
-	u8 left = qpc->req.retries, all = qpc->attrs.retry_cnt;
+	u8 spent = qpc->req.retries;
 
-	return left < all && 2 * left <= all;
+	return spent && 2 * spent >= qpc->attrs.retry_cnt;
 }
 
 /* One packet until the first answer shows the peer's UDP port: an

@@ -52,7 +52,7 @@ struct req_turn {
  */
 static u32 req_wait_shift(const struct cairn_qpc *qpc)
 {
-	return min_t(u32, qpc->attrs.retry_cnt - qpc->req.retries, 2);
+	return min_t(u32, qpc->req.retries, 2);
 }
 
 /* The time that the peer has to answer, ns. */

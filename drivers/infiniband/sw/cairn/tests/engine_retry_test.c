@@ -67,6 +67,37 @@ static void timeout_zero_waits_for_ever(void)
 	sim_end(rig.s);
 }
 
+/* In SQD the host sets another retry count, which counts from the next request on. */
+static void retry_counts_anew(u32 before, u32 after)
+{
+	struct cairn_qp_attrs attrs = sim_attrs;
+	struct rig rig;
+
+	attrs.timeout = 8;
+	attrs.retry_cnt = before;
+	rig = rig_with(before * 8 + after, &sim_rc, &attrs);
+	rig_send(&rig, 1, CAIRN_WQE_WRITE, 100);
+	ktap_ok(sim_run(rig.s, SIM_SEC));
+	sim_modify(rig.a, CAIRN_QP_SQD);
+	ktap_ok(sim_run(rig.s, SIM_SEC));
+	ktap_eq(sim_async_count(rig.a, CAIRN_ASYNC_SQ_DRAINED), 1);
+	rig.a->c.attrs.retry_cnt = after;
+	sim_modify(rig.a, CAIRN_QP_RTS);
+	rig.s->dead[1] = true;
+	rig_send(&rig, 2, CAIRN_WQE_WRITE, 100);
+	ktap_ok(sim_run(rig.s, 10 * SIM_SEC));
+	expect_cqe(rig.a, CAIRN_REQ, 1, 2, CAIRN_CQE_RETRY_EXC_ERR);
+	ktap_eq(rig.s->count[CAIRN_CTR_ACK_TIMEOUTS], after + 1);
+	sim_end(rig.s);
+}
+
+static void another_count_in_sqd(void)
+{
+	retry_counts_anew(0, 3);
+	retry_counts_anew(7, 1);
+	retry_counts_anew(2, 0);
+}
+
 static enum sim_fate drop_first_tries(struct sim_qp *qp,
 				      enum cairn_side_id side,
 				      const struct cairn_pkt *pkt)
@@ -165,6 +196,7 @@ static void progress_restarts_the_timer(void)
 static const struct ktap_test tests[] = {
 	KTAP(dead_peer),
 	KTAP(timeout_zero_waits_for_ever),
+	KTAP(another_count_in_sqd),
 	KTAP(progress_renews_the_retries),
 	KTAP(deaf_requester),
 	KTAP(no_timer_when_idle),

@@ -120,6 +120,34 @@ static void retries_are_counted(void)
 	}
 }
 
+/* In SQD the host sets another count of RNR retries. */
+static void rnr_counts_anew(u32 before, u32 after)
+{
+	struct cairn_qp_attrs attrs = sim_attrs;
+	struct rig rig;
+
+	attrs.rnr_retry = before;
+	rig = rig_with(before * 8 + after, &sim_rc, &attrs);
+	rig_send(&rig, 1, CAIRN_WQE_WRITE, 100);
+	ktap_ok(sim_run(rig.s, SIM_SEC));
+	sim_modify(rig.a, CAIRN_QP_SQD);
+	ktap_ok(sim_run(rig.s, SIM_SEC));
+	rig.a->c.attrs.rnr_retry = after;
+	sim_modify(rig.a, CAIRN_QP_RTS);
+	rig_send(&rig, 2, CAIRN_WQE_SEND, 100);
+	ktap_ok(sim_run(rig.s, SIM_SEC));
+	expect_cqe(rig.a, CAIRN_REQ, 1, 2, CAIRN_CQE_RNR_RETRY_EXC_ERR);
+	ktap_eq(rig.s->count[CAIRN_CTR_RNR_NAKS_RECEIVED], after + 1);
+	sim_end(rig.s);
+}
+
+static void another_count_in_sqd(void)
+{
+	rnr_counts_anew(0, 3);
+	rnr_counts_anew(6, 1);
+	rnr_counts_anew(7, 0);
+}
+
 static void seven_is_for_ever(void)
 {
 	struct rig rig = rig_new(1);
@@ -216,6 +244,7 @@ static void one_nak_for_a_train(void)
 static const struct ktap_test tests[] = {
 	KTAP(every_timer_code_is_waited_for),
 	KTAP(retries_are_counted),
+	KTAP(another_count_in_sqd),
 	KTAP(seven_is_for_ever),
 	KTAP(progress_renews_the_retries),
 	KTAP(write_imm_in_the_last_packet),

@@ -66,6 +66,12 @@ static struct restrack_packets restrack_read_packets(struct cairn_qp *qp)
 	return packets;
 }
 
+/* The limit may be a new one, below what is spent. */
+static u32 restrack_left(u8 limit, u8 spent)
+{
+	return limit - min(limit, spent);
+}
+
 /* The caller has called cairn_qp_read_begin(). */
 static int restrack_fill_qp(struct sk_buff *msg, struct cairn_qp *qp)
 {
@@ -80,8 +86,10 @@ static int restrack_fill_qp(struct sk_buff *msg, struct cairn_qp *qp)
 		{ "msn", READ_ONCE(qpc->resp.msn) },
 		{ "wr-outstanding",
 		  READ_ONCE(req->new_rec) - READ_ONCE(req->una_rec) },
-		{ "retries-left", READ_ONCE(req->retries) },
-		{ "rnr-retries-left", READ_ONCE(req->rnr_retries) },
+		{ "retries-left", restrack_left(READ_ONCE(qpc->attrs.retry_cnt),
+						READ_ONCE(req->retries)) },
+		{ "rnr-retries-left", restrack_left(READ_ONCE(qpc->attrs.rnr_retry),
+						    READ_ONCE(req->rnr_retries)) },
 		{ "pmtu", READ_ONCE(qpc->attrs.pmtu) },
 		{ "timeout", READ_ONCE(qpc->attrs.timeout) },
 		{ "sq-depth", qp->sq.depth },
