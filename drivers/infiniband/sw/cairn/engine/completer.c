@@ -3,6 +3,7 @@
  * The completer completes the send queue in posting order, fails and flushes it
  * (IBTA 9.9.2, 10.7.3.1).
  */
+#include <linux/atomic.h>
 #include <linux/compiler.h>
 #include <linux/errno.h>
 #include <linux/minmax.h>
@@ -120,6 +121,15 @@ static void comp_keep_target(struct cairn_requester *req, struct cairn_swr *swr)
 	swr->rkey = req->ext->wqe.send.rkey;
 }
 
+/* RTS or SQD becomes SQE. The responder may fail at the same time, on another CPU: then the
+ * state is ERR and stays so.
+ */
+static void comp_stop_sends(struct cairn_qpc *qpc)
+{
+	if (cmpxchg(&qpc->state, CAIRN_QP_RTS, CAIRN_QP_SQE) != CAIRN_QP_RTS)
+		cmpxchg(&qpc->state, CAIRN_QP_SQD, CAIRN_QP_SQE);
+}
+
 /* RC goes to ERR, other transports to SQE (IBTA 10.3.1). The flush posts the
  * completions in order, since many records may be before this one.
  */
@@ -138,9 +148,8 @@ void cairn_comp_fail_at(struct cairn_qpc *qpc, u32 n, u8 status, u32 vendor_err)
 	cairn_gap_forget(req);
 	if (cairn_qp_reliable(qpc))
 		cairn_qpc_fail(qpc);
-	else if (cairn_state(qpc) == CAIRN_QP_RTS ||
-		 cairn_state(qpc) == CAIRN_QP_SQD)
-		WRITE_ONCE(qpc->state, CAIRN_QP_SQE);
+	else
+		comp_stop_sends(qpc);
 }
 
 /* The oldest record that is not received, to which an answer for una belongs. Records

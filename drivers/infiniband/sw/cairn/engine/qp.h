@@ -7,8 +7,9 @@
  *   responder  takes requests, sends responses, consumes receives
  * A function of one side accesses its own part and these shared words only: the state
  * and the attributes of struct cairn_qp_attrs. The state is written with WRITE_ONCE
- * under both locks, or by a failing side, towards ERR only. verbs/modify.c writes the
- * attributes under both locks.
+ * under both locks, or by a failing side, towards ERR only. A requester of UC or UD that
+ * fails changes RTS or SQD to SQE, with cmpxchg(). verbs/modify.c writes the attributes
+ * under both locks.
  *
  * Time is an argument: CLOCK_MONOTONIC in nanoseconds. A side that has to run again
  * without an event leaves a deadline; the lane keeps the timer.

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* UC: what is lost is lost, but never half of it (IBTA 9.8.2). */
+#include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
 #include "engine.h"
 
 #define PMTU	1024
@@ -74,6 +77,47 @@ static void resumed_while_flushing(void)
 	expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_LOC_QP_OP_ERR);
 	expect_cqes(rig.a, CAIRN_REQ, 1, 2, 19, CAIRN_CQE_WR_FLUSH_ERR);
 	expect_cqe(rig.a, CAIRN_REQ, 20, 21, CAIRN_CQE_SUCCESS);
+	sim_end(rig.s);
+}
+
+static struct cairn_qpc *uc_raced;
+
+static u8 *uc_page_of(const struct cairn_qpc *qpc)
+{
+	return (u8 *)((uintptr_t)qpc & ~(sysconf(_SC_PAGESIZE) - 1));
+}
+
+/* The requester is about to write the state. The responder, on another CPU, is faster. */
+static void uc_responder_fails(int sig)
+{
+	mprotect(uc_page_of(uc_raced), sysconf(_SC_PAGESIZE), PROT_READ | PROT_WRITE);
+	WRITE_ONCE(uc_raced->state, CAIRN_QP_ERR);
+}
+
+/* Both sides fail in the same moment, each under its own lock: ERR ends more than SQE, and
+ * stays. The context is copied so that its first line alone is in the write-protected page.
+ */
+static void both_sides_fail(void)
+{
+	static const u8 states[] = { CAIRN_QP_RTS, CAIRN_QP_SQD };
+	struct rig rig = rig_with(1, &sim_uc, &sim_attrs);
+	long page = sysconf(_SC_PAGESIZE);
+	struct sigaction old, catch = { .sa_handler = uc_responder_fails };
+	u8 *mem = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	u32 i;
+
+	uc_raced = (void *)(mem + page - offsetof(struct cairn_qpc, req));
+	sigaction(SIGSEGV, &catch, &old);
+	for (i = 0; i < ARRAY_SIZE(states); i++) {
+		memcpy(uc_raced, &rig.a->c, sizeof(*uc_raced));
+		uc_raced->state = states[i];
+		mprotect(mem, page, PROT_READ);
+		cairn_comp_fail_at(uc_raced, 0, CAIRN_CQE_LOC_PROT_ERR, 0);
+		ktap_eq(uc_raced->state, CAIRN_QP_ERR);
+	}
+	sigaction(SIGSEGV, &old, NULL);
+	munmap(mem, 2 * page);
 	sim_end(rig.s);
 }
 
@@ -449,6 +493,7 @@ static const struct ktap_test tests[] = {
 	KTAP(no_loss),
 	KTAP(other_operations_are_refused),
 	KTAP(resumed_while_flushing),
+	KTAP(both_sides_fail),
 	KTAP(bad_local_key),
 	KTAP(gap_costs_the_message_only),
 	KTAP(first_starts_afresh),

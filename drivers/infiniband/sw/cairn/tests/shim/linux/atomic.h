@@ -10,6 +10,7 @@
 
 /* Fully ordered, as the kernel's read-modify-write operations are. */
 #define xchg(p, v)		__atomic_exchange_n(p, v, __ATOMIC_SEQ_CST)
+#define cmpxchg(p, old, new)	__sync_val_compare_and_swap(p, old, new)
 
 typedef struct {
 	int counter;
