@@ -67,7 +67,7 @@ expect "the discovery names the subsystem" "$(output | grep -c 'subnqn: *cairn')
 disk_session disk connect disconnect
 run_ok "no queue pair is left" wait_for 30 ulp_idle
 run_ok "a target that receives through an SRQ" target_with_srq
-# of the initiator's queues one is polled by who waits
+# the initiator polls one of its queues itself
 run_ok "connect again" connect --nr-poll-queues=1
 run_ok "the target has an SRQ" ulp_has_srq
 run_ok "data again" disk_verify "$(disk)"
