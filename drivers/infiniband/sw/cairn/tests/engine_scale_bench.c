@@ -216,6 +216,19 @@ void __tsan_write_range(void *p, long n)
 	touch_from(p, n, true, __builtin_return_address(0));
 }
 
+/* cmpxchg() of the state; the orders change nothing here */
+int __tsan_atomic8_compare_exchange_strong(u8 *p, u8 *old, u8 value, int done, int failed);
+int __tsan_atomic8_compare_exchange_strong(u8 *p, u8 *old, u8 value, int done, int failed)
+{
+	touch_from(p, 1, true, __builtin_return_address(0));
+	if (*p == *old) {
+		*p = value;
+		return true;
+	}
+	*old = *p;
+	return false;
+}
+
 void __tsan_func_entry(void *p);
 void __tsan_func_entry(void *p) {}
 void __tsan_func_exit(void *p);
