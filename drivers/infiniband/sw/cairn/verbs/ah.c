@@ -143,14 +143,35 @@ static void ah_keep(struct cairn_ib_ah *ibah, const struct rdma_ah_attr *attr)
 	ibah->attr.grh.sgid_attr = NULL;
 }
 
+/* What a handle names, with its path. The caller frees it until it is published. Return:
+ * -EINVAL, -EAFNOSUPPORT, -ENOMEM.
+ */
+static struct cairn_ah *ah_new(struct ib_ah *ibah, const struct rdma_ah_attr *attr,
+			       gfp_t gfp)
+{
+	struct cairn_ah *ah = kzalloc(sizeof(*ah), gfp);
+	int err;
+
+	if (!ah)
+		return ERR_PTR(-ENOMEM);
+	spin_lock_init(&ah->lock);
+	ah->pd = ibah->pd;
+	err = ah_path(to_cairn_dev(ibah->device), attr, &ah->path);
+	if (err) {
+		kfree(ah);
+		return ERR_PTR(err);
+	}
+	return ah;
+}
+
 /* Reserve a number, which look-ups do not find yet. Callers may hold irqsave locks. */
-static int ah_reserve(struct cairn_dev *dev, struct cairn_ah *ah)
+static int ah_reserve(struct cairn_dev *dev, struct cairn_ib_ah *self)
 {
 	unsigned long flags;
 	int err;
 
 	xa_lock_irqsave(&dev->ahs, flags);
-	err = __xa_alloc_cyclic(&dev->ahs, &ah->num, NULL,
+	err = __xa_alloc_cyclic(&dev->ahs, &self->num, NULL,
 				XA_LIMIT(1, CAIRN_MAX_AH), &dev->next_ah,
 				GFP_ATOMIC);
 	xa_unlock_irqrestore(&dev->ahs, flags);
@@ -158,21 +179,21 @@ static int ah_reserve(struct cairn_dev *dev, struct cairn_ah *ah)
 }
 
 /* Make the handle reachable. Cannot fail, as the slot is reserved. */
-static void ah_publish(struct cairn_dev *dev, struct cairn_ah *ah)
+static void ah_publish(struct cairn_dev *dev, const struct cairn_ib_ah *self)
 {
 	unsigned long flags;
 
 	xa_lock_irqsave(&dev->ahs, flags);
-	__xa_store(&dev->ahs, ah->num, ah, GFP_ATOMIC);
+	__xa_store(&dev->ahs, self->num, self->ah, GFP_ATOMIC);
 	xa_unlock_irqrestore(&dev->ahs, flags);
 }
 
-static void ah_unpublish(struct cairn_dev *dev, struct cairn_ah *ah)
+static void ah_unpublish(struct cairn_dev *dev, const struct cairn_ib_ah *self)
 {
 	unsigned long flags;
 
 	xa_lock_irqsave(&dev->ahs, flags);
-	__xa_erase(&dev->ahs, ah->num);
+	__xa_erase(&dev->ahs, self->num);
 	xa_unlock_irqrestore(&dev->ahs, flags);
 }
 
@@ -184,9 +205,9 @@ static void ah_free_rcu(struct rcu_head *rcu)
 	kfree(ah);
 }
 
-static int ah_reply(const struct cairn_ah *ah, struct ib_udata *udata)
+static int ah_reply(const struct cairn_ib_ah *self, struct ib_udata *udata)
 {
-	struct cairn_create_ah_resp resp = { .ah_num = ah->num };
+	struct cairn_create_ah_resp resp = { .ah_num = self->num };
 
 	return udata ? ib_copy_to_udata(udata, &resp, sizeof(resp)) : 0;
 }
@@ -213,34 +234,28 @@ static int ah_create(struct ib_ah *ibah, struct rdma_ah_init_attr *init,
 	err = cairn_udata_check(udata, sizeof(struct cairn_create_ah_resp));
 	if (err)
 		return err;
-	ah = kzalloc(sizeof(*ah), gfp | (udata ? __GFP_ACCOUNT : 0));
-	if (!ah)
-		return -ENOMEM;
-	spin_lock_init(&ah->lock);
-	ah->pd = ibah->pd;
-	err = ah_path(dev, init->ah_attr, &ah->path);
-	if (err)
-		goto err_free;
+	ah = ah_new(ibah, init->ah_attr, gfp | (udata ? __GFP_ACCOUNT : 0));
+	if (IS_ERR(ah))
+		return PTR_ERR(ah);
 	if (udata)
 		ah->path.uid = current_uid();
 	err = cairn_share_take(&dev->nic, CAIRN_SHARE_AH, CAIRN_MAX_AH,
 			       cairn_pd_user(ibah->pd));
 	if (err)
 		goto err_free;
-	err = ah_reserve(dev, ah);
+	err = ah_reserve(dev, self);
 	if (err)
 		goto err_share;
-	err = ah_reply(ah, udata);
+	err = ah_reply(self, udata);
 	if (err)
 		goto err_reserved;
 	self->ah = ah;
-	self->num = ah->num;
 	ah_keep(self, init->ah_attr);
-	ah_publish(dev, ah);
+	ah_publish(dev, self);
 	return 0;
 
 err_reserved:
-	ah_unpublish(dev, ah);
+	ah_unpublish(dev, self);
 err_share:
 	cairn_share_give(&dev->nic, CAIRN_SHARE_AH, cairn_pd_user(ibah->pd));
 err_free:
@@ -253,8 +268,8 @@ err_free:
  * @ibah: the handle of a kernel consumer
  * @attr: the new attributes, all of them
  *
- * Later sends use the new path. The data path may hold the lock of the old one, so another
- * handle takes its place.
+ * Later sends use the new path. A run below this call may hold the lock of the old one, so
+ * another object takes its place.
  *
  * Context: any.
  * Return: 0, -EINVAL (address), -EAFNOSUPPORT (IPv6 is off) or -ENOMEM.
@@ -262,28 +277,19 @@ err_free:
 static int ah_modify(struct ib_ah *ibah, struct rdma_ah_attr *attr)
 {
 	struct cairn_ib_ah *self = to_cairn_ib_ah(ibah);
-	struct cairn_ah *ah = kzalloc(sizeof(*ah), GFP_ATOMIC | __GFP_NOWARN), *old;
+	struct cairn_ah *ah = ah_new(ibah, attr, GFP_ATOMIC | __GFP_NOWARN), *old;
 	struct cairn_dev *dev = to_cairn_dev(ibah->device);
 	unsigned long flags;
-	int err;
 
-	if (!ah)
-		return -ENOMEM;
-	spin_lock_init(&ah->lock);
-	ah->num = self->num;
-	ah->pd = ibah->pd;
-	err = ah_path(dev, attr, &ah->path);
-	if (err) {
-		kfree(ah);
-		return err;
-	}
+	if (IS_ERR(ah))
+		return PTR_ERR(ah);
 	/* Calls for one handle may come at the same time. */
 	xa_lock_irqsave(&dev->ahs, flags);
 	old = self->ah;
 	ah->path.uid = old->path.uid;
 	self->ah = ah;
 	ah_keep(self, attr);
-	__xa_store(&dev->ahs, ah->num, ah, GFP_ATOMIC);
+	__xa_store(&dev->ahs, self->num, ah, GFP_ATOMIC);
 	xa_unlock_irqrestore(&dev->ahs, flags);
 	call_rcu(&old->rcu, ah_free_rcu);
 	return 0;
@@ -299,11 +305,11 @@ static int ah_query(struct ib_ah *ibah, struct rdma_ah_attr *attr)
 static int ah_destroy(struct ib_ah *ibah, u32 flags)
 {
 	struct cairn_dev *dev = to_cairn_dev(ibah->device);
-	struct cairn_ah *ah = to_cairn_ib_ah(ibah)->ah;
+	struct cairn_ib_ah *self = to_cairn_ib_ah(ibah);
 
-	ah_unpublish(dev, ah);
+	ah_unpublish(dev, self);
 	cairn_share_give(&dev->nic, CAIRN_SHARE_AH, cairn_pd_user(ibah->pd));
-	call_rcu(&ah->rcu, ah_free_rcu);
+	call_rcu(&self->ah->rcu, ah_free_rcu);
 	return 0;
 }
 

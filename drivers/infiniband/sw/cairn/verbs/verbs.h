@@ -101,7 +101,6 @@ struct cairn_xrcd {
  * separately and freed after a grace period.
  */
 struct cairn_ah {
-	u32 num;
 	spinlock_t lock;		/* protects path; BH off */
 	struct cairn_path path;
 	struct ib_pd *pd;
