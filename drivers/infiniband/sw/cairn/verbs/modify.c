@@ -532,7 +532,7 @@ static void modify_flush_sqe(struct cairn_qp *qp)
 		struct cairn_budget budget = { CAIRN_MAX_REAPS, S32_MAX };
 
 		cairn_exec_lock(&qp->exec);
-		/* No run may have heard of the last posts yet. */
+		/* It is possible that no run has seen the last posts. */
 		qp->exec.look = true;
 		done = cairn_comp_flush_sqe(&qp->qpc, &budget);
 		cairn_exec_unlock(&qp->exec);
