@@ -1934,11 +1934,26 @@ static void event_port(void)
 
 /* --- datagrams ------------------------------------------------------------ */
 
+/* One of 100 bytes from ea to eb. Return: the receive. */
+static struct op *datagram_arrives(struct ib_ah *ah)
+{
+	struct op *recv = op_recv(&eb, 0, 200), *send;
+
+	CHECK(!post_recv(recv));
+	send = op_send(&ea, IB_WR_SEND, 0, 100);
+	send->ud.ah = ah;
+	send->ud.remote_qpn = eb.qp->qp_num;
+	send->ud.remote_qkey = QKEY;
+	DO(send, IB_WC_SUCCESS);
+	EXPECT(recv, IB_WC_SUCCESS);
+	return recv;
+}
+
 static void datagram(void)
 {
 	struct setup setup = plain;
 	struct rdma_ah_attr av = {};
-	struct op *send, *recv;
+	struct op *recv;
 	struct ib_ah *ah;
 
 	setup.type = IB_QPT_UD;
@@ -1948,14 +1963,7 @@ static void datagram(void)
 	ah = rdma_create_ah(ea.pd, &av, RDMA_CREATE_AH_SLEEPABLE);
 	if (!CHECK(!IS_ERR(ah)))
 		return;
-	recv = op_recv(&eb, 0, 200);
-	CHECK(!post_recv(recv));
-	send = op_send(&ea, IB_WR_SEND, 0, 100);
-	send->ud.ah = ah;
-	send->ud.remote_qpn = eb.qp->qp_num;
-	send->ud.remote_qkey = QKEY;
-	DO(send, IB_WC_SUCCESS);
-	EXPECT(recv, IB_WC_SUCCESS);
+	recv = datagram_arrives(ah);
 	CHECK(recv->wc.byte_len == 140 && ulp_is_same(0, 40, 100));
 	CHECK(recv->wc.src_qp == ea.qp->qp_num);
 	CHECK(recv->wc.wc_flags & IB_WC_GRH);
@@ -1979,7 +1987,6 @@ static void handle_changed_anywhere(void)
 	struct setup setup = plain;
 	struct rdma_ah_attr av = {};
 	struct tasklet_struct tasklet;
-	struct op *send, *recv;
 	unsigned long flags;
 	struct ib_ah *ah;
 	int err;
@@ -2001,14 +2008,7 @@ static void handle_changed_anywhere(void)
 	local_irq_restore(flags);
 	tasklet_kill(&tasklet);
 	CHECK(!err);
-	recv = op_recv(&eb, 0, 200);
-	CHECK(!post_recv(recv));
-	send = op_send(&ea, IB_WR_SEND, 0, 100);
-	send->ud.ah = ah;
-	send->ud.remote_qpn = eb.qp->qp_num;
-	send->ud.remote_qkey = QKEY;
-	DO(send, IB_WC_SUCCESS);
-	EXPECT(recv, IB_WC_SUCCESS);
+	datagram_arrives(ah);
 	rdma_destroy_ah(ah, RDMA_DESTROY_AH_SLEEPABLE);
 }
 

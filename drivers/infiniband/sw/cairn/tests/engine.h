@@ -144,6 +144,16 @@ static inline void rig_recv(const struct rig *rig, u64 wr_id, u32 len)
 	sim_post_recv(rig->b, wr_id, &sge, 1);
 }
 
+/* A WRITE completes, then the send queue is drained: SQD, for the host to set attributes. */
+static inline void rig_drain(const struct rig *rig)
+{
+	rig_send(rig, 1, CAIRN_WQE_WRITE, 100);
+	ktap_ok(sim_run(rig->s, SIM_SEC));
+	sim_modify(rig->a, CAIRN_QP_SQD);
+	ktap_ok(sim_run(rig->s, SIM_SEC));
+	ktap_eq(sim_async_count(rig->a, CAIRN_ASYNC_SQ_DRAINED), 1);
+}
+
 /* Post a receive at a, which is never used but may be flushed. */
 static inline void rig_recv_a(const struct rig *rig, u64 wr_id)
 {

@@ -76,11 +76,7 @@ static void retry_counts_anew(u32 before, u32 after)
 	attrs.timeout = 8;
 	attrs.retry_cnt = before;
 	rig = rig_with(before * 8 + after, &sim_rc, &attrs);
-	rig_send(&rig, 1, CAIRN_WQE_WRITE, 100);
-	ktap_ok(sim_run(rig.s, SIM_SEC));
-	sim_modify(rig.a, CAIRN_QP_SQD);
-	ktap_ok(sim_run(rig.s, SIM_SEC));
-	ktap_eq(sim_async_count(rig.a, CAIRN_ASYNC_SQ_DRAINED), 1);
+	rig_drain(&rig);
 	rig.a->c.attrs.retry_cnt = after;
 	sim_modify(rig.a, CAIRN_QP_RTS);
 	rig.s->dead[1] = true;

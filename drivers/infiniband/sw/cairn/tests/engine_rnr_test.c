@@ -128,10 +128,7 @@ static void rnr_counts_anew(u32 before, u32 after)
 
 	attrs.rnr_retry = before;
 	rig = rig_with(before * 8 + after, &sim_rc, &attrs);
-	rig_send(&rig, 1, CAIRN_WQE_WRITE, 100);
-	ktap_ok(sim_run(rig.s, SIM_SEC));
-	sim_modify(rig.a, CAIRN_QP_SQD);
-	ktap_ok(sim_run(rig.s, SIM_SEC));
+	rig_drain(&rig);
 	rig.a->c.attrs.rnr_retry = after;
 	sim_modify(rig.a, CAIRN_QP_RTS);
 	rig_send(&rig, 2, CAIRN_WQE_SEND, 100);
