@@ -120,12 +120,11 @@ static int pgwal_file_resemble(int fd, const struct stat *old)
 	return fchmod(fd, old->st_mode & 0777) ? errno : 0;
 }
 
-/* Another user may own the directory, and put a link there: it is not followed. */
-static int pgwal_file_create(int directory, const char *name)
+int pgwal_file_create(int directory, const char *name, mode_t mode)
 {
 	if (unlinkat(directory, name, 0) && errno != ENOENT)
 		return -1;
-	return openat(directory, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	return openat(directory, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
 }
 
 /* @old: of the file that is replaced; NULL: there is none */
@@ -136,7 +135,7 @@ static int pgwal_file_replace(int directory, const char *name, const void *bytes
 	int fd, err;
 
 	snprintf(new, sizeof(new), "%s.new", name);
-	fd = pgwal_file_create(directory, new);
+	fd = pgwal_file_create(directory, new, 0600);
 	if (fd < 0)
 		return errno;
 	err = old ? pgwal_file_resemble(fd, old) : 0;

@@ -3,12 +3,21 @@
 #define PGWAL_FILE_H
 
 #include <stddef.h>
+#include <sys/types.h>
 
 /*
  * Opens the directory of an archive, for one process at a time: two would write the same
  * new file. Return: a descriptor, or -1 with errno; EBUSY: another process has it.
  */
 int pgwal_file_directory(const char *name);
+
+/*
+ * Creates a file in place of what has its name. Another user may own the directory, and put a
+ * link there: it is not followed.
+ * @directory: open, or AT_FDCWD
+ * Return: a descriptor for writing, or -1 with errno
+ */
+int pgwal_file_create(int directory, const char *name, mode_t mode);
 
 /* Both return 0 when the bytes are durable, or an errno, which was reported. */
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "log_command.h"
+#include "pgwal_file.h"
 #include "pgwal_metrics.h"
 
 #define EVERY_MS	1000
@@ -53,15 +54,11 @@ static void pgwal_metrics_fill(FILE *file, const struct pgwal_metrics *metrics)
 			   metrics->emptied);
 }
 
-/* Another user may own the directory, and put a link there: it is not followed. */
 static FILE *pgwal_metrics_open(const char *name)
 {
+	int fd = pgwal_file_create(AT_FDCWD, name, 0644);
 	FILE *file;
-	int fd;
 
-	if (unlink(name) && errno != ENOENT)
-		return NULL;
-	fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
 	if (fd < 0)
 		return NULL;
 	file = fdopen(fd, "w");
