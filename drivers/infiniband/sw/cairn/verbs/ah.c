@@ -143,8 +143,8 @@ static void ah_keep(struct cairn_ib_ah *ibah, const struct rdma_ah_attr *attr)
 	ibah->attr.grh.sgid_attr = NULL;
 }
 
-/* What a handle names, with its path. The caller frees it until it is published. Return:
- * -EINVAL, -EAFNOSUPPORT, -ENOMEM.
+/* Make the object of a handle, with its path. Return: an error pointer with -EINVAL,
+ * -EAFNOSUPPORT or -ENOMEM.
  */
 static struct cairn_ah *ah_new(struct ib_ah *ibah, const struct rdma_ah_attr *attr,
 			       gfp_t gfp)
