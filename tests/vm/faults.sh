@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 # topology: pair
-# timeout: 600
+# timeout: 900
 # kernels: 6.12
 # boot: own
 # dmesg-allow: Call Trace:
@@ -25,7 +25,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 
 debug=/sys/kernel/debug
 [ -d $debug/failslab ] || skip_all "no fault injection"
-RUN_TIMEOUT=$((120 * ${CAIRN_TIMEOUT_SCALE:-1}))
+# each load of the module takes half a second, and one of its 800 allocations fails
+RUN_TIMEOUT=$((240 * ${CAIRN_TIMEOUT_SCALE:-1}))
 
 # set_fault KIND NAME=VALUE...
 set_fault() {
@@ -94,12 +95,15 @@ ip link set fa up
 # deeper calls would include ib_core's clients, with hundreds of receives of QP1
 within 10
 thrice faults link fa
-# the hooks of a namespace
-beneath cairn_net_attach
-thrice faults link fa
 anywhere
 points faults link fa 1009
-ip link del fa
+# the hooks of a namespace, of which some stay until it ends
+ip netns add f
+ip link set fa netns f up
+beneath cairn_net_attach
+thrice nsenter --net=/run/netns/f faults link fa
+anywhere
+ip netns del f
 
 # receiving and sending
 within 32
@@ -124,6 +128,17 @@ if modprobe sch_netem; then
 	in_b tc qdisc del dev "$IF_B" root
 	in_a tc qdisc del dev "$IF_A" root
 fi
+# each packet meets the rules, and fits none
+for dev in "$DEV_A" "$DEV_B"; do
+	run_ok "$dev gets fault rules" cairn_fault "$dev" add sent:qp=1 received:qp=1
+done
+for f in cairn_faulty_xmit rx_walk_faulty; do
+	beneath $f
+	survives "... when $f gets no memory" failslab 8 -t 18
+done
+for dev in "$DEV_A" "$DEV_B"; do
+	run_ok "$dev has none any more" cairn_fault "$dev" clear
+done
 # memory that a queue pair allocates with its first requests
 for f in cairn_env_more_records cairn_env_rd_alloc cairn_env_pending_alloc; do
 	beneath $f
@@ -131,6 +146,11 @@ for f in cairn_env_more_records cairn_env_rd_alloc cairn_env_pending_alloc; do
 	run_ok "a connection whose $f fails now and then" in_a verbs_verify -n 100 -d 16
 	set_fault failslab probability=0
 done
+# pages that an advice finds
+beneath cairn_odp_bring
+set_fault failslab probability=50
+points nsenter --net=/run/netns/a faults verbs presents
+set_fault failslab probability=0
 # copies of a datagram for the members of a group
 beneath cairn_exec_rx_copy
 set_fault failslab probability=50

@@ -185,6 +185,11 @@ static void *make_host_mr(void)
 	return ibv_reg_mr(da.pd, buf, BUF, VT_ACCESS | CAIRNDV_ACCESS_PERSISTENT_HOST);
 }
 
+static void *make_odp_mr(void)
+{
+	return ibv_reg_mr(da.pd, buf, BUF, VT_ACCESS | IBV_ACCESS_ON_DEMAND);
+}
+
 /* So small that no allocation of it has a second way to get memory. */
 static void *make_small_qp(void)
 {
@@ -228,6 +233,7 @@ static void srqs(void) { faults_try_each("SRQ", make_srq, undo_srq); }
 static void mws(void) { faults_try_each("MW", make_mw, undo_mw); }
 static void ahs(void) { faults_try_each("AH", make_ah, undo_ah); }
 static void mrs(void) { faults_try_each("MR", make_mr, undo_mr); }
+static void odp_mrs(void) { faults_try_each("MR on demand", make_odp_mr, undo_mr); }
 static void host_mrs(void) { faults_try_each("MR, host flush", make_host_mr, undo_mr); }
 
 static void qps(void)
@@ -283,11 +289,10 @@ static void crowds(void)
 	vt_end_destroy(&one);
 }
 
-/* The first queue pair of a context also makes objects that later ones share. */
-static void firsts(void)
+static void faults_first_qp(enum ibv_qp_type type)
 {
 	struct ibv_qp_init_attr init = {
-		.cap = { 4, 4, 1, 1, 0 }, .qp_type = IBV_QPT_RC,
+		.cap = { 4, 4, 1, 1, 0 }, .qp_type = type,
 	};
 	struct ibv_qp *qp = NULL;
 	bool hit = true;
@@ -309,6 +314,14 @@ static void firsts(void)
 	}
 	ktap_diag("first QP: %d faults", n - 2);
 	ktap_ok(!hit && qp);
+}
+
+/* The first queue pair of a context also makes objects that later ones share. */
+static void firsts(void)
+{
+	faults_first_qp(IBV_QPT_RC);
+	/* ... of which some are for UC and UD */
+	faults_first_qp(IBV_QPT_UD);
 }
 
 static const union ibv_gid group = {
@@ -445,6 +458,63 @@ static void *change_cc(void)
 			     cairndv_set_idle_time(da.ctx, CAIRNDV_IDLE_DEFAULT));
 }
 
+static void *list_faults(void)
+{
+	struct cairndv_fault list[CAIRNDV_FAULT_RULES];
+	unsigned int num = CAIRNDV_FAULT_RULES;
+
+	return faults_result(cairndv_fault_list(da.ctx, list, &num));
+}
+
+static void *join_fabric(void)
+{
+	return faults_result(cairndv_set_fabric(da.ctx, "faults"));
+}
+
+static void leave_fabric(void *made)
+{
+	ktap_ok(!cairndv_set_fabric(da.ctx, NULL));
+}
+
+static int faults_advise(const struct ibv_mr *mr, enum ibv_advise_mr_advice advice)
+{
+	struct ibv_sge sge = { (uintptr_t)buf, BUF, mr->lkey };
+
+	return ibv_advise_mr(da.pd, advice, IBV_ADVISE_MR_FLAG_FLUSH, &sge, 1);
+}
+
+static struct ibv_mr *advised;
+
+static void *advise(void)
+{
+	return faults_result(faults_advise(advised, IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE));
+}
+
+/* A thread of the kernel stores the pages. The caller injects faults there, and each page
+ * that finds no memory is left to the first message.
+ */
+static void presents(void)
+{
+	struct ibv_mr *mr;
+	int i;
+
+	memset(buf, 1, BUF);
+	for (i = 0; i < 100; i++) {
+		mr = make_odp_mr();
+		must(mr);
+		ktap_eq(faults_advise(mr, IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT), 0);
+		undo_mr(mr);
+	}
+}
+
+static void advices(void)
+{
+	advised = make_odp_mr();
+	must(advised);
+	faults_try_each("advice", advise, NULL);
+	undo_mr(advised);
+}
+
 static void questions(void)
 {
 	must(!vt_end_create(&one, &da, &(struct vt_opts)VT_OPTS, BUF));
@@ -459,6 +529,8 @@ static void questions(void)
 	faults_try_each("query SRQ", ask_srq, NULL);
 	faults_try_each("query peer", ask_peer, NULL);
 	faults_try_each("congestion control", change_cc, NULL);
+	faults_try_each("fault rules", list_faults, NULL);
+	faults_try_each("fabric", join_fabric, leave_fabric);
 	undo_srq(srq);
 	vt_end_destroy(&one);
 	vt_end_destroy(&two);
@@ -668,8 +740,9 @@ static int read_log(const char *file)
 
 #define VERBS(X)							\
 	X(devices) X(contexts) X(pds) X(channels) X(cqs) X(srqs) X(mws)	\
-	X(ahs) X(mrs) X(host_mrs) X(qps) X(xrc) X(crowds) X(firsts)	\
-	X(groups) X(releases) X(questions) X(changes) X(links) X(loads)
+	X(ahs) X(mrs) X(host_mrs) X(odp_mrs) X(qps) X(xrc) X(crowds)	\
+	X(firsts) X(groups) X(releases) X(advices) X(presents)		\
+	X(questions) X(changes) X(links) X(loads)
 VT_TESTS(VERBS)
 
 int main(int argc, char **argv)
