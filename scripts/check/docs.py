@@ -8,6 +8,7 @@ References of documents exist.
 - A manual page of ours that a page or a file of userspace names is there.
 - Documentation/install.rst names the packages that building needs.
 - The structures of manual pages are those of cairndv.h.
+- The comments of the code that CONTRIBUTING.md praises are there.
 - Pages of Documentation are valid reStructuredText: a table that is not is no table.
 
   scripts/check/docs.py [--self-test]
@@ -84,6 +85,18 @@ def missing_members(header, page):
                   if '...' not in members and members != known.get(name))
 
 
+def words_of(text):
+    """The words of a text, without the borders of comments and quotations."""
+    return ' '.join(re.sub(r'(?m)/\*|\*/|^\s*\*|^\s+', ' ', text).split())
+
+
+def missing_comments(page, code):
+    """Comments that the page quotes from the code, and the code does not have."""
+    quotes = page.partition('Good comments of this code:')[2].partition('\n`')[0]
+    return [quote for quote in map(words_of, re.findall(r'"([^"]+)"', quotes))
+            if quote not in code]
+
+
 def rst_reference(_name, _rawtext, text, *_rest, **_options):
     """The role "ref" of Sphinx."""
     return [docutils.nodes.Text(text)], []
@@ -128,6 +141,11 @@ def check():
         bad += [f'{path}: userspace/man has no {page}' for page in missing_manuals(read(path))]
     bad += [f'Documentation/install.rst: building needs {name} (debian/control)' for name in
             missing_packages(read('debian/control'), read('Documentation/install.rst'))]
+    files = subprocess.run(['git', '-C', TOP, 'ls-files', f'{MODULE}/*.[ch]'],
+                           capture_output=True, text=True, check=False).stdout.split()
+    code = words_of(''.join(read(path) for path in files))
+    bad += [f'CONTRIBUTING.md: {MODULE} has no comment "{quote}"'
+            for quote in missing_comments(read('CONTRIBUTING.md'), code)]
     header = read('userspace/providers/cairn/cairndv.h')
     for path in sorted(glob.glob(os.path.join(TOP, 'userspace', 'man', '*.[37]'))):
         bad += [f'{os.path.relpath(path, TOP)}: cairndv.h has another struct {name}'
@@ -148,6 +166,8 @@ def self_test():
     assert missing_members('struct cairndv_x {\n int a; /* ; */\n};', 'struct cairndv_x {\n int a;\n};') == []
     assert missing_members('struct cairndv_x { int a; };', 'struct cairndv_x { int b; };') == ['cairndv_x']
     assert missing_labels('origins.rst, P1 to P9', {'P1'}) == ['P9']
+    quoted = 'Good comments of this code:\n\n* "One\n  two."\n* "Three."\n\n`x` says "no".'
+    assert missing_comments(quoted, words_of('\t/* One\n\t * two. */')) == ['Three.']
     assert rst_faults('==  ==\na   b\n==  ==\naa  b\n==  ==\n\n:ref:`x`, ``a``\n') == []
     assert [fault.split('.')[0] for fault in
             rst_faults('==  ==\na   b\n==  ==\naaa b\n==  ==\n')] == ['4: Malformed table']
