@@ -147,6 +147,31 @@ installs() {
 		grep 'linux-headers-6.8.0-49-generic linux-modules-extra-6.8.0-49-generic' | grep -q "$work/debs/cairn.deb"
 }
 
+no_packages() {
+	machine
+	run 1 --debs "$work/none" && grep -q "there are no packages in $work/none" "$work/out" &&
+		! grep -q ^apt-get "$work/calls"
+}
+
+# no headers, no network: what the program said, then a sentence and the findings
+install_fails() {
+	machine
+	program apt-get <<<'case "$*" in *" install "*) echo "E: no network"; exit 100 ;; esac'
+	run 1 --debs "$work/debs" && grep -q 'E: no network' "$work/out" &&
+		grep -q 'cannot be installed for the kernel 6.8.0-49-generic' "$work/out" &&
+		grep -q 'firewall: made up' "$work/out"
+	local status=$?
+	program apt-get <<<''
+	return $status
+}
+
+# nor is the module built without headers
+build_fails() {
+	machine
+	run 1 && grep -q 'cannot be installed for the kernel 6.8.0-49-generic' "$work/out" &&
+		grep -q 'firewall: made up' "$work/out" && ! grep -q '^rdma link' "$work/calls"
+}
+
 in_another_language() {
 	LC_ALL=C.UTF-8 installs
 }
@@ -231,7 +256,7 @@ usage() {
 
 echo "KTAP version 1"
 for t in default_route again point_to_point no_default_route dummy other_netdev no_netdev failure_is_explained \
-	installs in_another_language installs_programs installs_for_an_image github_action gitlab_job usage; do
+	installs no_packages install_fails build_fails in_another_language installs_programs installs_for_an_image github_action gitlab_job usage; do
 	$t
 	result $? $t
 done
