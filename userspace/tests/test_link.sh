@@ -114,6 +114,14 @@ makes_links() {
 		did 'cairn_set cairn2 congestion-control=on profile=connectx3' && ! grep -q 'cairn_set cairn0' "$LOG"
 }
 
+# as cairn_set shows them, of a new device
+takes_what_is_shown() {
+	local settings='idle-time=50 loopback=self fabric= capture=yield persistent=declared congestion-control=off profile=none'
+
+	machine eth0 <<<"cairn0 eth0 $settings"
+	run 0 check && silent && run 0 up && silent && did "cairn_set cairn0 $settings"
+}
+
 again_adds_nothing() {
 	run 0 up && silent && ! grep -q 'link add' "$LOG" && did 'cairn_set cairn1 idle-time=200 loopback=host'
 }
@@ -405,7 +413,7 @@ wrong_commands() {
 echo "KTAP version 1"
 for t in makes_links again_adds_nothing takes_names by_netdev waits_for_netdev by_mac by_mac_of_function by_path \
 	by_default_route follows_default_route bad_choices old_device_ends bad_lines \
-	checks_only no_words_become_commands failure_stops_no_other names_missing_module dkms_names_missing_modules dkms_finds_another_ib_core other_netdev \
+	checks_only takes_what_is_shown no_words_become_commands failure_stops_no_other names_missing_module dkms_names_missing_modules dkms_finds_another_ib_core other_netdev \
 	somebody_was_faster one_at_a_time no_file wrong_commands; do
 	$t
 	result $? $t
