@@ -494,7 +494,8 @@ enum cairn_query_cc_attrs {
 /*
  * In: struct cairn_cc. With a QP: flags switch its congestion control, params
  * must be zero. Without: the device's flags and parameters; EPERM unless the
- * caller has CAP_NET_ADMIN. Datagrams have none (EINVAL).
+ * caller has CAP_NET_ADMIN in the user namespace of the device's network
+ * namespace. Datagrams have none (EINVAL).
  */
 enum cairn_modify_cc_attrs {
 	CAIRN_ATTR_MODIFY_CC_IN = (1U << 12),
@@ -503,7 +504,8 @@ enum cairn_modify_cc_attrs {
 
 /*
  * How long the device polls for posts before it sleeps and asks for doorbells;
- * needs CAP_NET_ADMIN. Input: struct cairn_set_idle, inlined in the attribute.
+ * needs CAP_NET_ADMIN in the initial user namespace. Input: struct cairn_set_idle,
+ * inlined in the attribute.
  */
 enum cairn_set_idle_attrs {
 	CAIRN_ATTR_SET_IDLE = (1U << 12),
@@ -518,8 +520,8 @@ struct cairn_set_idle {
 
 /*
  * Which packets to addresses of this host are handed over inside the device, and not
- * to the IP stack; needs CAP_NET_ADMIN. Input: struct cairn_set_loopback, inlined in
- * the attribute.
+ * to the IP stack; needs CAP_NET_ADMIN in the initial user namespace. Input: struct
+ * cairn_set_loopback, inlined in the attribute.
  */
 enum cairn_set_loopback_attrs {
 	CAIRN_ATTR_SET_LOOPBACK = (1U << 12),

@@ -108,7 +108,9 @@ struct cairndv_cc_attr {
 	uint32_t reserved;
 };
 
-/* For the whole device. A change needs CAP_NET_ADMIN and sets all values. */
+/* For the whole device. A change sets all values, and needs CAP_NET_ADMIN in the user
+ * namespace of the device's network namespace.
+ */
 int cairndv_query_cc(struct ibv_context *context, struct cairndv_cc_attr *attr,
 		     size_t size);
 int cairndv_modify_cc(struct ibv_context *context,
@@ -176,7 +178,8 @@ int cairndv_query_peer(struct ibv_qp *qp, struct cairndv_peer_attr *attr,
 
 /*
  * Sets how long the device polls for posts before it sleeps, for all programs that
- * use it. Needs CAP_NET_ADMIN. 0: not at all, and every post makes a system call.
+ * use it. Needs CAP_NET_ADMIN in the initial user namespace. 0: not at all, and every
+ * post makes a system call.
  */
 #define CAIRNDV_IDLE_MAX	1000000		/* microseconds */
 #define CAIRNDV_IDLE_DEFAULT	UINT32_MAX	/* what a new device has */
@@ -185,7 +188,8 @@ int cairndv_set_idle_time(struct ibv_context *context, uint32_t us);
 
 /*
  * The packets to addresses of this host that the device hands over itself, without
- * the IP stack, for all programs that use it. A change needs CAP_NET_ADMIN.
+ * the IP stack, for all programs that use it. A change needs CAP_NET_ADMIN in the
+ * initial user namespace.
  */
 enum cairndv_loopback {
 	CAIRNDV_LOOPBACK_SELF,	/* to its own addresses: the default */
@@ -208,7 +212,8 @@ int cairndv_set_fabric(struct ibv_context *context, const char *name);
 
 /*
  * Packets for a device of the fabric while a packet socket, an XDP program or a filter
- * of tc is at the netdev of one of the two. A change needs CAP_NET_ADMIN.
+ * of tc is at the netdev of one of the two. A change needs CAP_NET_ADMIN in the initial
+ * user namespace.
  */
 enum cairndv_capture {
 	CAIRNDV_CAPTURE_YIELD,	/* pass through the IP stack: the default */
