@@ -506,6 +506,17 @@ result $? json_with_any_name
 healthy
 output_fails; result $? output_fails
 ! doctor -x && [ ${#lines[@]} = 1 ]; result $? usage
+# a name would be taken for an address without a route, with a mend that is none
+no_address() {
+	local peer status
+
+	for peer in host2 'a b' 10.1.0.2, fe80::1%eth0 beef; do
+		status=0
+		doctor "$peer" || status=$?
+		[ $status = 2 ] && says "cairn_doctor: $peer: want an IPv4 or IPv6 address" || return 1
+	done
+}
+no_address; result $? no_address
 every_report >"$work/out"; result $? every_report
 ! grep -vE ' ok |mends$' "$CAIRN_DOCTOR_SEEN" >"$work/out"; result $? each_complaint_names_a_command
 result_end
