@@ -880,7 +880,7 @@ int main(int argc, char **argv)
 		return usage();
 	err = log_medium_open(&o.hop.medium, o.memory, o.size, serves);
 	if (err)
-		return chain_fail(o.memory, err) != 0;
+		return log_command_medium(o.memory, err) != 0;
 	err = serves ? serve(&o.hop, o.port) :
 		       verify(&o.hop.medium, o.writer.length, o.at_least);
 	log_medium_close(&o.hop.medium);

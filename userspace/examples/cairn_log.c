@@ -531,13 +531,8 @@ int main(int argc, char **argv)
 	if (!o.memory || (!writes && strcmp(command, "verify") != 0))
 		return usage();
 	err = log_medium_open(&medium, o.memory, o.size, writes);
-	if (err == EBUSY)
-		fprintf(stderr, "cairn_log: %s: another cairn_log writes it\n",
-			o.memory);
-	else if (err)
-		log_command_fail(o.memory, err);
 	if (err)
-		return 1;
+		return log_command_medium(o.memory, err) != 0;
 	if (!strcmp(command, "serve"))
 		err = log_server_run(&medium, o.writer.log.port, o.once);
 	else if (!strcmp(command, "wipe"))

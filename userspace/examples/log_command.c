@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "log_command.h"
+#include "log_format.h"
 
 #define LISTEN_BACKLOG	4
 
@@ -16,6 +17,20 @@ int log_command_fail(const char *what, int err)
 {
 	fprintf(stderr, "%s: %s: %s\n", program_invocation_short_name, what,
 		strerror(err));
+	return err;
+}
+
+int log_command_medium(const char *memory, int err)
+{
+	const char *program = program_invocation_short_name;
+
+	if (err == EBUSY)
+		fprintf(stderr, "%s: %s: another %s writes it\n", program, memory, program);
+	else if (err == EINVAL)
+		fprintf(stderr, "%s: %s: want %u bytes or more, in a file or a device-DAX device\n",
+			program, memory, LOG_MIN_SIZE);
+	else
+		log_command_fail(memory, err);
 	return err;
 }
 

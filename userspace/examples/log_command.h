@@ -11,6 +11,9 @@
 /* Reports @what and the errno @err on standard error. Return: @err */
 int log_command_fail(const char *what, int err);
 
+/* Reports why log_medium_open() of @memory failed with @err. Return: @err */
+int log_command_medium(const char *memory, int err);
+
 /* Return: @err; EIO, reported, where the standard output did not take everything. */
 int log_command_end(int err);
 

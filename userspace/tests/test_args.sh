@@ -121,6 +121,23 @@ set_refuses 'congestion-control=1: want on or off' congestion-control=1
 set_refuses 'fabric: want a name of at most 15' fabric loopback=self
 set_refuses 'profile: want a profile' fabric=one profile
 
+# A medium that is too small, or none.
+says() {
+	local words=$1 status=0
+
+	shift
+	timeout 20 "$@" >"$work/out" 2>&1 || status=$?
+	[ $status = 1 ] && grep -qF -e "$words" "$work/out"
+	result $? "refused: ${*##*/}"
+}
+echo 'no log' >"$work/text"
+least="$(((4 << 12) + (1 << 16))) bytes or more, in a file or a device-DAX device"
+says "cairn_log: $work/text: want $least" "$build/cairn_log" verify -m "$work/text"
+says "cairn_log: $work/new: want $least" "$build/cairn_log" serve -m "$work/new" -s 4k
+says "cairn_log: /dev/null: want $least" "$build/cairn_log" wipe -m /dev/null
+says "cairn_chain: $work/text: want $least" "$build/cairn_chain" verify -m "$work/text"
+says "cairn_log: $work/gone: No such file or directory" "$build/cairn_log" verify -m "$work/gone"
+
 # A program whose output does not take everything has failed.
 : >"$work/medium"
 truncate -s 1M "$work/medium"
