@@ -21,6 +21,11 @@ top=$(cd "$here/.." && pwd)
 . "$here/vm/kernels.sh"
 PATH=$PATH:/sbin:/usr/sbin
 
+usage() {
+	echo "usage: $0 build|sparse KERNEL | objects KERNEL [FILE.o]" >&2
+	exit 2
+}
+[ $# -ge 2 ] || usage
 action=$1 kernel=$2
 if [[ " $CAIRN_SERIES " == *" $kernel "* ]]; then
 	series=1
@@ -179,8 +184,5 @@ objects)
 		exit 1
 	}
 	;;
-*)
-	echo "usage: $0 build|sparse KERNEL | objects KERNEL [FILE.o]" >&2
-	exit 2
-	;;
+*) usage ;;
 esac

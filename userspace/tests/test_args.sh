@@ -121,6 +121,22 @@ set_refuses 'congestion-control=1: want on or off' congestion-control=1
 set_refuses 'fabric: want a name of at most 15' fabric loopback=self
 set_refuses 'profile: want a profile' fabric=one profile
 
+# Scripts: before they fetch, build or boot anything, or write into a directory.
+scripts=$(cd "$tools/../../scripts" && pwd)
+refuses 'scripts/deb [--release NAME]' "$scripts/deb" --release
+refuses 'usage: ' "$scripts/module.sh" build
+refuses 'there is no bench wirte, but write read send lat' "$scripts/bench/all" send wirte
+refuses 'there is no bench fio, but' "$scripts/bench/all" write fio
+refuses 'there is no environment kvm, but qemu' "$scripts/bench/all" --env 'uml kvm' write
+refuses 'scripts/bench/all [--env' "$scripts/bench/all" --quick
+refuses 'scripts/bench/all [--env' "$scripts/bench/all" --env
+refuses 'there is no kernel trixei' "$scripts/test/matrix" 6.1 trixei
+refuses 'there is no kernel --all' "$scripts/test/matrix" --all
+refuses "--tree wants a kernel tree, not '$work'" "$scripts/intree" --tree "$work"
+refuses "--patch wants a kernel tree, not ''" "$scripts/intree" --patch
+[ ! -e "$work/drivers" ]
+result $? 'nothing is written into a directory that is no kernel tree'
+
 # A medium that is too small, or none.
 says() {
 	local words=$1 status=0
