@@ -132,6 +132,18 @@ refuses 'scripts/bench/all [--env' "$scripts/bench/all" --quick
 refuses 'scripts/bench/all [--env' "$scripts/bench/all" --env
 refuses 'there is no kernel trixei' "$scripts/test/matrix" 6.1 trixei
 refuses 'there is no kernel --all' "$scripts/test/matrix" --all
+refuses '--kernels needs a value' "$scripts/test/vmtest" --kernels
+# missing KERNEL WORDS: before a boot
+missing() {
+	local status=0
+
+	timeout 20 "$scripts/vm/run" --kernel "$1" -- true >"$work/out" 2>&1 || status=$?
+	[ $status = 98 ] && grep -qxF "vm: $2" "$work/out"
+	result $? "missing: kernel $1"
+}
+missing 5.99 "kernel 5.99 is missing: run 'scripts/vm/fetch 5.99'"
+missing foo 'there is no kernel foo: Documentation/systems.rst has the names'
+CAIRN_CACHE=$work/cache missing 6.12 "kernel 6.12 is missing: run 'make deps'"
 refuses "--tree wants a kernel tree, not '$work'" "$scripts/intree" --tree "$work"
 refuses "--patch wants a kernel tree, not ''" "$scripts/intree" --patch
 [ ! -e "$work/drivers" ]
