@@ -483,21 +483,23 @@ static int pgwal_receive_visit(void *ctx, const struct log_record *record)
 }
 
 /*
- * @epoch: of our last session. Another writer since then has cut us off on purpose: a
- * later session of ours would let commits of an old primary pass.
+ * @epoch: of our last session, 0: none; becomes that of this one, whether it opens or not.
+ * One that does not may have let its epoch in at some targets. Another writer since then
+ * has cut us off on purpose: a later session of ours would let commits of an old primary
+ * pass.
  */
-static int pgwal_receive_claim(struct pgwal_receiver *receiver, uint64_t epoch)
+static int pgwal_receive_claim(struct pgwal_receiver *receiver, uint64_t *epoch)
 {
 	struct log_session *session = &receiver->log.session;
+	uint64_t last = *epoch;
 	int err = log_session_open(session);
 
+	*epoch = session->tail.epoch;
 	if (err)
 		pgwal_receive_fail(session->error, err);
-	if (err)
-		return epoch && err == EBUSY ? ESTALE : err;
-	if (epoch && session->seen > epoch)
+	if (last && session->seen > last)
 		return pgwal_receive_fail("another writer has taken over", ESTALE);
-	return 0;
+	return last && err == EBUSY ? ESTALE : err;
 }
 
 /* All of the log is durable in the archive before a session makes it empty. */
@@ -506,10 +508,9 @@ static int pgwal_receive_archive(struct pgwal_receiver *receiver, uint64_t *epoc
 	struct log_session *session = &receiver->log.session;
 	int err;
 
-	err = pgwal_receive_claim(receiver, *epoch);
+	err = pgwal_receive_claim(receiver, epoch);
 	if (err)
 		return err;
-	*epoch = session->tail.epoch;
 	if (pgwal_archive_session(session, receiver->archive,
 				  &receiver->archived)) {
 		sleep(ARCHIVE_S);
@@ -517,11 +518,10 @@ static int pgwal_receive_archive(struct pgwal_receiver *receiver, uint64_t *epoc
 	}
 	log_writer_close(&receiver->log);
 	session->empties = *epoch;
-	err = pgwal_receive_claim(receiver, *epoch);
+	err = pgwal_receive_claim(receiver, epoch);
 	session->empties = 0;
 	if (err)
 		return err;
-	*epoch = session->tail.epoch;
 	receiver->metrics.emptied++;
 	printf("the log was full: it is in %s, and empty now\n", receiver->archive);
 	return 0;
@@ -559,7 +559,7 @@ static void pgwal_receive_go_on(struct pgwal_receiver *receiver)
 	state->first = state->end;
 }
 
-static int pgwal_receive_open(struct pgwal_receiver *receiver, uint64_t epoch)
+static int pgwal_receive_open(struct pgwal_receiver *receiver, uint64_t *epoch)
 {
 	struct log_session *session = &receiver->log.session;
 	int err = pgwal_receive_claim(receiver, epoch);
@@ -593,13 +593,11 @@ static bool pgwal_receive_may_retry(int err)
 
 int pgwal_receive(struct pgwal_receiver *receiver)
 {
-	struct log_session *session = &receiver->log.session;
 	uint64_t epoch = 0;
 	int err;
 
 	for (;;) {
-		err = pgwal_receive_open(receiver, epoch);
-		epoch = session->tail.epoch;
+		err = pgwal_receive_open(receiver, &epoch);
 		if (!err)
 			err = pgwal_receive_session(receiver);
 		pgwal_server_close(&receiver->server);

@@ -65,7 +65,9 @@ static struct world {
 	uint64_t ahead;		/* records are released before they are seen to be durable */
 	uint64_t fails_at;	/* the session ends instead of this record */
 	uint64_t until;		/* ms: the session ends */
-	uint64_t seen;		/* the epoch of another writer */
+	uint64_t promised;	/* the last epoch that a target has let in */
+	int taken_at;		/* another writer was there before this session */
+	uint32_t in_part;	/* bits: sessions that reach too few targets */
 	int sessions, most_sessions, archived, emptied;
 	uint64_t archive_end;
 	uint64_t now, rounds;
@@ -274,18 +276,25 @@ int pgwal_server_report(struct pgwal_server *server, uint64_t flushed, bool repl
 
 int log_session_open(struct log_session *session)
 {
+	uint64_t last = session->tail.epoch;
+
 	if (world.sessions++ == world.most_sessions)
 		return EINVAL;
+	world.promised += world.sessions == world.taken_at;
+	session->seen = world.promised;
+	session->tail.epoch = ++world.promised;
+	if (world.in_part & 1u << world.sessions) {
+		strcpy(session->error, "too few targets");
+		return EIO;
+	}
 	if (session->empties) {
 		ktap_ok(world.archived);
-		ktap_eq(session->empties, session->tail.epoch);
+		ktap_eq(session->empties, last);
 		for (; world.num; world.num--)
 			free(world.records[world.num - 1]);
 		world.durable = 0;
 		world.emptied++;
 	}
-	session->tail.epoch++;
-	session->seen = world.seen;
 	session->size = 100;
 	session->tail.offset = 0;
 	session->left = session->num_peers;
@@ -604,10 +613,45 @@ static void taken_over(void)
 
 	begin(steps);
 	world.fails_at = 2;
-	world.seen = 99;
+	world.taken_at = 2;
 	ktap_eq(pgwal_receive(&receiver), ESTALE);
 	ktap_eq(wal_bytes(), 100);
 	ktap_eq(world.sessions, 2);
+	/* the session that could notice it does not open */
+	begin(steps);
+	world.fails_at = 2;
+	world.taken_at = 2;
+	world.in_part = 1u << 2;
+	ktap_eq(pgwal_receive(&receiver), ESTALE);
+	ktap_eq(wal_bytes(), 100);
+	ktap_eq(world.sessions, 2);
+}
+
+/* The epoch of a session that did not open is no other writer's. */
+static void not_taken_over(void)
+{
+	static const struct step short_steps[] = {
+		{ DATA, 100 }, { SILENCE, 300 }, { DATA, 100 }, { SILENCE, 300 }, {},
+	};
+	static struct step steps[60];
+
+	begin(short_steps);
+	world.fails_at = 2;
+	world.in_part = 1u << 2 | 1u << 3;
+	ktap_eq(pgwal_receive(&receiver), EINVAL);
+	ktap_eq(world.sessions, 4);
+	for (int i = 0; i < 50; i++)
+		steps[i] = i % 2 ? (struct step){ SILENCE, 100 } : (struct step){ DATA, 60000 };
+	/* that which reads the full log for the archive, and that which empties it */
+	for (int nth = 2; nth <= 3; nth++) {
+		begin(steps);
+		receiver.archive = "archive";
+		world.most = 20;
+		world.in_part = 1u << nth;
+		ktap_eq(pgwal_receive(&receiver), EINVAL);
+		ktap_eq(world.archived, nth - 1);
+		ktap_eq(world.emptied, 1);
+	}
 }
 
 static void full_log_waits(void)
@@ -722,6 +766,7 @@ static const struct ktap_test tests[] = {
 	KTAP(rest_is_kept),
 	KTAP(session_fails),
 	KTAP(taken_over),
+	KTAP(not_taken_over),
 	KTAP(full_log_waits),
 	KTAP(full_log_is_archived),
 	KTAP(emptied_log_goes_on),
