@@ -8,8 +8,8 @@
 # mem: 2G
 #
 # A log that is full goes to an archive, and begins anew, while PostgreSQL commits. The
-# standby is killed in the middle of it. A new primary is made of a base backup, the archive
-# and the log: it must have each commit that was reported.
+# standby is killed in the middle of it. A new primary is made of a base backup and the archive
+# with the rest of the log: it must have each commit that was reported.
 
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -89,8 +89,9 @@ pkill -KILL -u postgres
 wait "$receiver" "$postgres" 2>/dev/null
 rm -rf "$lib_tmp/data"
 diag "$(reported) commits were reported"
+run_ok "the rest of the log goes there, too" in_a "${user[@]}" cairn_pgwal archive -t "${targets[@]}" "$lib_tmp/archive"
 cat >>"$lib_tmp/base/postgresql.conf" <<END
-restore_command = 'cp $lib_tmp/archive/%f "%p" 2>/dev/null || cairn_pgwal restore -t ${targets[*]} %f "%p"'
+restore_command = 'cp $lib_tmp/archive/%f "%p" 2>/dev/null || cp $lib_tmp/archive/%f.partial "%p" 2>/dev/null'
 recovery_target_timeline = 'latest'
 END
 "${user[@]}" touch "$lib_tmp/base/recovery.signal"

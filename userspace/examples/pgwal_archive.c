@@ -26,6 +26,7 @@ static int pgwal_archive_finish(struct pgwal_archiver *archiver)
 	uint32_t segment = archiver->state.segment;
 	char name[PGWAL_NAME_TEXT], file[PGWAL_NAME_TEXT + 16];
 	bool whole = archiver->end - archiver->start == segment;
+	int err = 0;
 
 	if (archiver->end == archiver->start)
 		return 0;
@@ -33,8 +34,12 @@ static int pgwal_archive_finish(struct pgwal_archiver *archiver)
 	snprintf(file, sizeof(file), "%s%s", name, whole ? "" : ".partial");
 	archiver->segments += whole;
 	archiver->partial += !whole;
-	return pgwal_file_keep(archiver->directory, file, archiver->bytes,
-			       segment);
+	/* a new timeline may begin before the end that an earlier archive has */
+	if (!whole)
+		err = pgwal_file_complete(archiver->directory, file,
+					  archiver->bytes, segment);
+	return err ? err : pgwal_file_keep(archiver->directory, file,
+					   archiver->bytes, segment);
 }
 
 static int pgwal_archive_begin(struct pgwal_archiver *archiver,

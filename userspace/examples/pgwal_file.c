@@ -57,6 +57,14 @@ static int pgwal_file_read(int fd, char *bytes, size_t length, size_t *done)
 	return 0;
 }
 
+/* Bytes before the zeros at the end. */
+static size_t pgwal_file_contents(const char *bytes, size_t length)
+{
+	while (length && !bytes[length - 1])
+		length--;
+	return length;
+}
+
 /*
  * Whether the file @fd has a beginning of @bytes, and zeros for the rest.
  * Return: 0: all of them; EAGAIN: a beginning; EEXIST: something else
@@ -72,12 +80,9 @@ static int pgwal_file_compare(int fd, const void *bytes, size_t length)
 	err = pgwal_file_read(fd, have, length + 1, &n);
 	if (!err && (n != length || memcmp(have, bytes, length) != 0))
 		err = EEXIST;
-	if (err == EEXIST && n == length) {
-		while (n && !have[n - 1])
-			n--;
-		if (!memcmp(have, bytes, n))
-			err = EAGAIN;
-	}
+	if (err == EEXIST && n == length &&
+	    !memcmp(have, bytes, pgwal_file_contents(have, length)))
+		err = EAGAIN;
 	free(have);
 	return err;
 }
@@ -110,6 +115,23 @@ static int pgwal_file_judge(int directory, const char *name, const void *bytes,
 	err = fstat(fd, st) ? errno : pgwal_file_compare(fd, bytes, length);
 	close(fd);
 	return err;
+}
+
+int pgwal_file_complete(int directory, const char *name, void *bytes, size_t length)
+{
+	int fd = openat(directory, name, O_RDONLY | O_CLOEXEC), err;
+	size_t mine = pgwal_file_contents(bytes, length), n;
+	char *have;
+
+	if (fd < 0)
+		return errno == ENOENT ? 0 : log_command_fail(name, errno);
+	have = malloc(length + 1);
+	err = have ? pgwal_file_read(fd, have, length + 1, &n) : ENOMEM;
+	if (!err && n == length && !memcmp(have, bytes, mine))
+		memcpy(bytes, have, length);
+	free(have);
+	close(fd);
+	return err ? log_command_fail(name, err) : 0;
 }
 
 /* Give the owner and the mode of the old file to the new one, as far as permissions allow. */

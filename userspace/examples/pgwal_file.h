@@ -31,4 +31,11 @@ int pgwal_file_write(const char *path, const void *bytes, size_t length);
 int pgwal_file_keep(int directory, const char *name, const void *bytes,
 		    size_t length);
 
+/*
+ * Puts what the file has behind the end of @bytes into the zeros there: a later writer may
+ * have less of a segment. Nothing changes if there is no such file, or another one.
+ * Return: 0 or an errno, which was reported
+ */
+int pgwal_file_complete(int directory, const char *name, void *bytes, size_t length);
+
 #endif /* PGWAL_FILE_H */
