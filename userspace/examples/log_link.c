@@ -54,11 +54,8 @@ void log_nic_woken(struct log_nic *nic)
 		ibv_ack_cq_events(cq, 1);
 }
 
-static int log_nic_open(struct log_nic *nic, struct ibv_context *verbs)
+static int log_nic_objects(struct log_nic *nic, struct ibv_context *verbs)
 {
-	if (!cairndv_is_supported(verbs->device))
-		return EOPNOTSUPP;
-	nic->verbs = verbs;
 	nic->pd = ibv_alloc_pd(verbs);
 	if (nic->sleeps) {
 		nic->channel = ibv_create_comp_channel(verbs);
@@ -73,6 +70,21 @@ static int log_nic_open(struct log_nic *nic, struct ibv_context *verbs)
 	nic->mr = ibv_reg_mr(nic->pd, nic->buffers, nic->length,
 			     IBV_ACCESS_LOCAL_WRITE);
 	return nic->mr ? 0 : log_link_errno();
+}
+
+/* All of it or nothing: the next link tries again. */
+static int log_nic_open(struct log_nic *nic, struct ibv_context *verbs)
+{
+	int err;
+
+	if (!cairndv_is_supported(verbs->device))
+		return EOPNOTSUPP;
+	err = log_nic_objects(nic, verbs);
+	if (err)
+		log_nic_close(nic);
+	else
+		nic->verbs = verbs;
+	return err;
 }
 
 static void log_nic_remove(struct log_nic *nic, const struct log_link *link)
