@@ -131,6 +131,9 @@ static int writer_session(struct writer *w)
 	if (err)
 		return err;
 	log_writer_greet(&w->log);
+	/* the log and the right to write it are ours: the next session takes nothing over */
+	if (!w->leader.urls)
+		w->log.session.flags &= ~(uint32_t)LOG_ASK_TAKEOVER;
 	/* Unreported records may be there; they are posted again. */
 	w->posted = w->acked;
 	while (!err && w->acked < w->count) {
@@ -201,9 +204,6 @@ static bool writer_again(struct writer *w, int err)
 	if (!w->retries || !writer_may_retry(err))
 		return false;
 	w->retries--;
-	/* the log and the right to write it are ours already */
-	if (!w->leader.urls)
-		w->log.session.flags &= ~(uint32_t)LOG_ASK_TAKEOVER;
 	return true;
 }
 

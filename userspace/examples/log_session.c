@@ -790,6 +790,7 @@ static struct log_peer *log_session_visitor(struct log_session *session)
 		struct log_peer *peer = &session->peers[i];
 
 		if (peer->state != LOG_PEER_ABSENT ||
+		    peer->verdict == LOG_IS_STALE ||
 		    session->ops->probe(peer->link, &ask, &answer, false) ||
 		    answer.magic != LOG_WIRE_MAGIC ||
 		    answer.verdict != LOG_TOLD || answer.busy ||

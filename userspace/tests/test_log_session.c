@@ -162,6 +162,55 @@ static void taken_back(void)
 	}
 }
 
+static int claims;
+
+static int counted_claim(void *link, const struct log_ask *ask, struct log_answer *answer,
+			 uint32_t ms)
+{
+	claims++;
+	return sim_link_ops.claim(link, ask, answer, ms);
+}
+
+/*
+ * A writer has reached one member and no more, and the next one has the same epoch at the
+ * others. That member comes back to the next session only; this one asks it once.
+ */
+static void epoch_of_another(void)
+{
+	struct log_link_ops ops = sim_link_ops;
+	DESK a = desk(1, LOG_ASK_CREATE), b = desk(2, LOG_ASK_TAKEOVER);
+	struct log_target *core;
+	struct log_ask ask = {
+		.magic = LOG_WIRE_MAGIC, .client = 7,
+		.flags = LOG_ASK_CLAIM | LOG_ASK_TAKEOVER,
+	};
+	struct log_answer answer;
+
+	ops.claim = counted_claim;
+	desk_setup(3, SIM_FILE);
+	core = &sim->targets[0].core;
+	a.session.quorum = 2;
+	ktap_eq(desk_open(&a, 0, 2), 0);
+	ktap_eq(desk_append(&a, 3), 0);
+	ask.id = a.session.id;
+	ask.epoch = desk_epoch_at(1) + 1;
+	ktap_eq(log_target_ask(core, &ask, sizeof(ask), &answer), LOG_GRANTED);
+	sim_target_kill(&sim->targets[0]);
+	b.session.ops = &ops;
+	ktap_eq(desk_open(&b, 0, 2), 0);
+	ktap_eq(b.session.left, 2);
+	sim_target_start(&sim->targets[0]);
+	claims = 0;
+	for (int i = 0; i < 5; i++)
+		ktap_eq(desk_append(&b, 1), 0);
+	ktap_eq(claims, 1);
+	ktap_eq(b.session.left, 2);
+	ktap_eq(desk_open(&b, 0, 2), 0);
+	ktap_eq(b.session.left, 3);
+	for (int i = 0; i < 3; i++)
+		ktap_eq(desk_durable_at(i), 8);
+}
+
 /*
  * A member whose copy is shorter than the others comes back. Its memory may be longer than
  * its copy, and take what is behind the end: no record goes there.
@@ -353,6 +402,7 @@ static const struct ktap_test tests[] = {
 	KTAP(waits_for_room),
 	KTAP(full_log),
 	KTAP(taken_back),
+	KTAP(epoch_of_another),
 	KTAP(smaller_comes_back),
 	KTAP(laggard_is_dropped),
 	KTAP(blocks),
