@@ -138,6 +138,9 @@ static bool persist_begin(struct cairn_qpc *qpc, const struct cairn_pkt *pkt,
 	pend.token = persist_token(qpc);
 	pend.last = pkt->psn;
 	pend.before = qpc->resp.done_psn;
+	/* An ACK has no PSN of a READ, nor one before it. */
+	pend.behind_read = qpc->resp.replay.any &&
+			   cairn_psn_diff(pend.before, qpc->resp.replay.psn) < 0;
 	pend.limit = cairn_env_flush_limit(qpc, pend.rkey);
 	if (!persist_ask_host(qpc, pkt, &pend))
 		return false;
@@ -316,9 +319,7 @@ bool cairn_persist_may_ack(struct cairn_qpc *qpc, u32 *psn, u32 *msn)
 	/* The very first packet: there is no earlier one to acknowledge. */
 	if (pend->msn == 1 && pend->first == pend->last)
 		return false;
-	/* An ACK has no PSN of a READ, nor one before it. */
-	return !resp->replay.any ||
-	       cairn_psn_diff(pend->before, resp->replay.psn) > 0;
+	return !pend->behind_read;
 }
 
 /* The host failed to make @pend durable. All messages before it are durable. */

@@ -344,6 +344,7 @@ struct cairn_pending {
 	bool atomic;		/* the peer needs the right to atomics, not to write */
 	u8 repeats;		/* times that its last packet came again, bounded; plain */
 	bool owed;
+	bool behind_read;	/* a READ or atomic came after the packet of before */
 	bool next;		/* next_psn and next_msn are valid */
 };
 

@@ -73,7 +73,9 @@ static void resp_note_executed(struct cairn_responder *resp,
 	} else {
 		resp->replay.psn = cairn_psn_add(resp->epsn, CAIRN_24BIT_MASK);
 		resp->replay.any = true;
-		resp->ack_due = false;
+		/* A response that waits for the host stands for no ACK. */
+		if (!resp->persist.plain)
+			resp->ack_due = false;
 	}
 }
 

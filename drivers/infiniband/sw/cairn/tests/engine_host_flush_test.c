@@ -409,6 +409,42 @@ static void no_ack_goes_back_behind_a_read(void)
 	sim_end(rig.s);
 }
 
+/* The first request is lost once, so that one run executes it and all behind it. A response
+ * that waits for the host does not stand for its ACK.
+ */
+static void a_withheld_response_acknowledges_nothing(void)
+{
+	static const u8 ops[][3] = {
+		{ CAIRN_WQE_FAA, 0, 0 },
+		{ CAIRN_WQE_WRITE, CAIRN_WQE_READ, 0 },
+		{ CAIRN_WQE_WRITE, CAIRN_WQE_READ, CAIRN_WQE_WRITE },
+	};
+	struct cairn_qp_attrs attrs = sim_attrs;
+	u32 i, j;
+
+	attrs.timeout = 25;
+	for (i = 0; i < ARRAY_SIZE(ops); i++) {
+		struct rig rig = persist_rig_with(CAIRN_PERSIST_HOST, &attrs);
+		u32 lost = psn_of(&rig, 0);
+		struct rig second = rig;
+
+		second.mb = sim_mr(rig.s, 1, RIG_LEN, SIM_ALL);
+		rig.a->hooks.arg = &lost;
+		rig.a->hooks.emit = sim_lose_once;
+		empty_recvs(rig.b, 1, 2);
+		rig_send(&second, 1, CAIRN_WQE_SEND, 0);
+		for (j = 0; j < 3 && (!j || ops[i][j]); j++)
+			rig_send(j ? &second : &rig, 2 + j, ops[i][j], 8);
+		sim_run(rig.s, 10 * SIM_MS);
+		expect_cqe(rig.a, CAIRN_REQ, 0, 1, CAIRN_CQE_SUCCESS);
+		ktap_eq(send_cqes(&rig), 1);
+		ktap_eq(rig.a->count[CAIRN_CTR_ACK_TIMEOUTS], 0);
+		persist_finish(&rig, 1);
+		expect_cqes(rig.a, CAIRN_REQ, 0, 1, 1 + j, CAIRN_CQE_SUCCESS);
+		sim_end(rig.s);
+	}
+}
+
 /* A peer with a short timeout and two retries: RNR NAKs of the last packet hold it for as
  * long as the host needs, and the ACK ends the wait.
  */
@@ -817,6 +853,7 @@ static const struct ktap_test tests[] = {
 	KTAP(a_reset_forgets_tokens),
 	KTAP(answers_wait_for_a_plain_write),
 	KTAP(no_ack_goes_back_behind_a_read),
+	KTAP(a_withheld_response_acknowledges_nothing),
 	KTAP(a_repeated_plain_write_is_held),
 	KTAP(a_write_before_a_gap_is_held),
 	KTAP(a_held_write_is_acknowledged_when_durable),
