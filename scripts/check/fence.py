@@ -26,6 +26,7 @@ run         lane/exec.c: what was received is followed by cairn_resp_run() or
             cairn_resp_run() by exec_settle_fence()
 handed      a packet handed over on this host is followed by cairn_resp_settle()
             before that, which fences
+unbound     lane/drain.c settles before the side may run on another CPU
 """
 import glob
 import os
@@ -353,12 +354,24 @@ def check_handed(m):
             yield f'{name}() may give up the lock between receiving and cairn_resp_settle()'
 
 
+def check_unbound(m):
+    ends = {'cairn_exec_resume', 'cairn_lane_ready'}
+    homes = [n for n, calls in m.calls.items() if 'cairn_exec_resume' in calls]
+    if not homes:
+        yield 'nothing calls cairn_exec_resume()'
+    for name in homes:
+        after = [i.next for i in m.body(name) if i.decode()[2] in ends and i.next]
+        if m.avoids(m.entry(name) + after, lambda i, s: s == 'cairn_env_settle',
+                    lambda i, s, _: s in ends):
+            yield f'{name}() may end the binding of a side before it settles'
+
+
 NEEDED = ['cairn_flush_writeback', 'cairn_flush_fence', 'cairn_env_fence',
           'cairn_persist_fence', 'cairn_resp_run', 'cairn_persist_placed', 'cairn_resp_settle',
           'cairn_persist_fence_answers', 'cairn_net_settle', 'cairn_net_unplug',
           'cairn_net_xmit', 'exec_settle_fence']
 CHECKS = [check_writeback, check_fence, check_due, check_put_off, check_leaves, check_answers,
-          check_host, check_run, check_handed]
+          check_host, check_run, check_handed, check_unbound]
 
 
 def check(path):
@@ -480,6 +493,18 @@ void cairn_exec_hand(struct qp *q)
 	_raw_spin_unlock(q);
 	asm volatile("lock; addl $0,-4(%%rsp)" : : : "memory");
 }
+void cairn_lane_ready(struct qp *);
+void cairn_exec_resume(struct qp *);
+void drain_run(struct qp *q)
+{
+	while (q->idle) {
+		cairn_env_settle();
+		if (q->before[7])
+			cairn_lane_ready(q);
+		else
+			cairn_exec_resume(q);
+	}
+}
 '''
 # the defect, the text that it replaces (there is one), and the new text
 WRONG = [
@@ -551,6 +576,10 @@ WRONG = [
 		if (q->before[5])
 			return;
 '''),
+    ('a binding ends unfenced', '		cairn_env_settle();\n		if (q->before[7])',
+     '		if (q->before[7])'),
+    ('only the first ends fenced', '	while (q->idle) {\n		cairn_env_settle();\n',
+     '	cairn_env_settle();\n	while (q->idle) {\n'),
     ('what is handed over is not fenced', '{ cairn_persist_fence(q); }\nvoid', '{ }\nvoid'),
     ('unlocked before it is', '''	cairn_resp_settle(q);
 	_raw_spin_unlock(q);

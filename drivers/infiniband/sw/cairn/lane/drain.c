@@ -54,6 +54,10 @@ static void drain_finish(struct cairn_exec_side *state)
 	enum cairn_side_id side = state - exec->side;
 	bool to_lane = state->to_lane;
 
+	/* The run of another side may have run this one, and put its fence off. From here on
+	 * another CPU may answer.
+	 */
+	cairn_env_settle();
 	state->to_lane = false;
 	list_del_init(&state->drain);
 	/* Release, after the list entry was removed. Pairs with the read of drain_cpu
