@@ -25,6 +25,7 @@ struct drain_queue {
 	struct list_head sides;
 	struct cairn_after_rx after_rx;
 	unsigned int passes;		/* calls that found packets left */
+	bool ending;			/* a call ends bindings now */
 };
 
 static DEFINE_PER_CPU(struct drain_queue, drain_queues);
@@ -37,15 +38,18 @@ void cairn_drain_begin(struct cairn_exec *exec, enum cairn_side_id side)
 
 	lockdep_assert_held(&exec->side[side].lock);
 	cairn_cpu_assert_locked();
-	if (cairn_draining(state))
+	if (!cairn_draining(state)) {
+		atomic_inc(&exec->draining);
+		WRITE_ONCE(state->drain_cpu, smp_processor_id());
+	} else if (!drain->ending) {
 		return;
-	atomic_inc(&exec->draining);
-	WRITE_ONCE(state->drain_cpu, smp_processor_id());
+	}
 	if (list_empty(&drain->sides)) {
 		drain->passes = 0;
 		cairn_after_rx_schedule(&drain->after_rx);
 	}
-	list_add_tail(&state->drain, &drain->sides);
+	/* A bound side that the run of another one has run leaves the list of the call. */
+	list_move_tail(&state->drain, &drain->sides);
 }
 
 static void drain_finish(struct cairn_exec_side *state)
@@ -97,7 +101,7 @@ static void drain_take(struct drain_queue *drain, struct list_head *sides)
 
 static void drain_run(struct drain_queue *drain)
 {
-	struct cairn_exec_side *state, *next;
+	struct cairn_exec_side *state;
 	LIST_HEAD(sides);
 
 	if (cairn_after_rx_pending() && ++drain->passes < CAIRN_DRAIN_PASSES) {
@@ -107,8 +111,11 @@ static void drain_run(struct drain_queue *drain)
 	/* Sides that send again from here on are bound until the next call. */
 	drain_take(drain, &sides);
 	cairn_env_plug();
-	list_for_each_entry_safe(state, next, &sides, drain)
+	drain->ending = true;
+	while ((state = list_first_entry_or_null(&sides, struct cairn_exec_side,
+						 drain)))
 		drain_finish(state);
+	drain->ending = false;
 	cairn_env_unplug();
 }
 
