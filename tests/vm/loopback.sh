@@ -64,6 +64,7 @@ points strangers on_
 mode 0 0
 between 0 1
 points strangers on_
+points strangers on_ 6
 as_nobody() { setpriv --reuid 65534 --regid 65534 --clear-groups "$@"; }
 start a "$lib_tmp/quiet" "verbs_verify -T 100000 -m 1024 -q 1 -w 100"
 wait_for 30 grep -q running "$lib_tmp/quiet"
@@ -80,8 +81,10 @@ run_ok "two devices over IPv4, by the IP stack" verbs_verify -n 50
 expect_that "... which had the packets" "$(has tx_packets) > 50"
 run_ok "... over IPv6" verbs_verify -n 50 -f 6
 points loopback
+points loopback others_if_both_want_it 6
 mode 0 2 && mode 1 2
 points strangers on_
+points strangers on_ 6
 run_ok "two devices that hand over" verbs_verify -n 100 -q 2
 run_ok "... datagrams" verbs_verify -n 50 -c ud -m 2048
 

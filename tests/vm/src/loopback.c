@@ -4,6 +4,7 @@
  * in this network namespace, where sysfs shows their counters.
  *
  *	loopback mode DEVICE MODE	sets it, for a script
+ *	loopback NAME 6			runs the test NAME over IPv6
  */
 #include <errno.h>
 #include <infiniband/cairndv.h>
@@ -136,5 +137,6 @@ int main(int argc, char **argv)
 {
 	if (argc == 4 && !strcmp(argv[1], "mode"))
 		return set_mode(argv[2], argv[3]);
-	return vt_run_on(&dev[0], &dev[1], VT_IPV4, argc > 1 ? argv[1] : NULL);
+	return vt_run_on(&dev[0], &dev[1], argc > 2 ? VT_IPV6 : VT_IPV4,
+			 argc > 1 ? argv[1] : NULL);
 }

@@ -387,8 +387,8 @@ static void socket_of_rxrpc(void)
 
 VT_TESTS(TESTS)
 
-/* "strangers on_" or "strangers socket" */
+/* "strangers on_" or "strangers socket"; "strangers on_ 6": over IPv6 */
 int main(int argc, char **argv)
 {
-	return vt_run_on(&da, &db, VT_IPV4, argc > 1 ? argv[1] : NULL);
+	return vt_run_on(&da, &db, argc > 2 ? VT_IPV6 : VT_IPV4, argc > 1 ? argv[1] : NULL);
 }

@@ -2,6 +2,7 @@
 #include <linux/if_vlan.h>
 #include <linux/inetdevice.h>
 #include <net/addrconf.h>
+#include <net/ip6_fib.h>
 #include <net/xfrm.h>
 #include "compat/watched.h"
 #include "fault/rules.h"
@@ -23,17 +24,31 @@ static bool local_has_policy(const struct net *net)
 #endif
 }
 
-/* Several netdevs may have the same link-local address: the path's netdev says
- * which one is meant.
+#if IS_ENABLED(CONFIG_IPV6)
+/* The path's netdev or another one may have the address, and several may have the same
+ * link-local one: the route says which one is meant.
  */
+static struct net_device *local_owner6(struct net *net,
+				       const struct cairn_path *path)
+{
+	const struct inet6_dev *idev = path->dst ? ip6_dst_idev(path->dst) : NULL;
+
+	return ipv6_dev_find(net, &path->daddr, idev ? idev->dev : NULL);
+}
+#else
+static struct net_device *local_owner6(struct net *net,
+				       const struct cairn_path *path)
+{
+	return NULL;
+}
+#endif
+
+/* The netdev of this host that has the destination of @path, whose route is local. */
 static struct net_device *local_owner(struct net *net,
 				      const struct cairn_path *path)
 {
-	if (!path->ipv6)
-		return __ip_dev_find(net, path->daddr.s6_addr32[3], false);
-	return IS_ENABLED(CONFIG_IPV6) ?
-	       ipv6_dev_find(net, &path->daddr,
-			     dev_get_by_index_rcu(net, path->ifindex)) : NULL;
+	return path->ipv6 ? local_owner6(net, path) :
+			    __ip_dev_find(net, path->daddr.s6_addr32[3], false);
 }
 
 /* Do the loopback settings of both devices let packets pass between them? */
