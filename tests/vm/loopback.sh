@@ -56,6 +56,14 @@ expect_that "all were handed over" "$(has loopback_packets) > 1000"
 expect_that "... some as copies, because their receiver was busy" \
 	"$(has loopback_queued) > 0 && $(has loopback_queued) < $(has loopback_packets)"
 
+# A VLAN has the MAC address of its parent, and so the same link-local address.
+ip link add link lv0 name lv0.7 type vlan id 7 && ip link set lv0.7 up
+run_ok "... over an address that a VLAN has, too" verbs_verify -n 30 -f l
+mode 0 1
+run_ok "... by the IP stack" verbs_verify -n 30 -f l
+mode 0 0
+ip link del lv0.7
+
 # --- the sender is known ----------------------------------------------------------------
 
 points strangers
