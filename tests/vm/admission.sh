@@ -115,6 +115,7 @@ no_qpn=$((qpn ^ 0x800000))
 
 rises "a packet of a VLAN is not for a QP of the netdev below" rx_wrong_qp va.100 "$qpn"
 rises "nor is a datagram of a VLAN for an address of the netdev below" rx_wrong_qp va.100 1
+rises "nor is one over IPv6" rx_wrong_qp va.100 1 "$IP6_A" "$IP6_B"
 rises "untagged, it comes in" rx_packets va 1
 rises "over IPv6, too" rx_no_qp va "$no_qpn" "$IP6_A" "$IP6_B"
 rises "but not with a source address of this host" rx_wrong_qp va "$no_qpn" "$IP6_B" "$IP6_B"

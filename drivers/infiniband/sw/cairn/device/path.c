@@ -28,7 +28,7 @@ static bool path_has_address6(const struct cairn_nic *nic,
 	struct net *net = READ_ONCE(nic->net);
 
 	return IS_ENABLED(CONFIG_IPV6) && net &&
-	       ipv6_chk_addr(net, addr, dev, 0);
+	       ipv6_chk_addr(net, addr, dev, 1);
 }
 
 /* Has the netdev of @nic the address, of the family of @path? */
