@@ -485,7 +485,7 @@ static int faults_advise(const struct ibv_mr *mr, enum ibv_advise_mr_advice advi
 
 static struct ibv_mr *advised;
 
-static void *advise(void)
+static void *advise_write(void)
 {
 	return faults_result(faults_advise(advised, IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE));
 }
@@ -511,7 +511,7 @@ static void advices(void)
 {
 	advised = make_odp_mr();
 	must(advised);
-	faults_try_each("advice", advise, NULL);
+	faults_try_each("advice", advise_write, NULL);
 	undo_mr(advised);
 }
 
