@@ -510,7 +510,7 @@ output_fails; result $? output_fails
 no_address() {
 	local peer status
 
-	for peer in host2 'a b' 10.1.0.2, fe80::1%eth0 beef; do
+	for peer in host2 'a b' '10.1.0.2,' fe80::1%eth0 beef; do
 		status=0
 		doctor "$peer" || status=$?
 		[ $status = 2 ] && says "cairn_doctor: $peer: want an IPv4 or IPv6 address" || return 1
