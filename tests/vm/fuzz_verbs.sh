@@ -17,7 +17,12 @@ seconds=12
 # user-mode Linux with all checks makes 20 calls a second
 [ "${KVER:-}" != uml ] || seconds=40
 seconds=${CAIRN_FUZZ_SECONDS:-$seconds}
-[ "${CAIRN_SOAK:-0}" = 0 ] || seconds=${CAIRN_FUZZ_SECONDS:-600}
+processes=3
+if [ "${CAIRN_SOAK:-0}" = 1 ]; then
+	seconds=${CAIRN_FUZZ_SECONDS:-600}
+	# lives mostly wait, for grace periods and traps: many of them use the CPU
+	processes=48
+fi
 RUN_TIMEOUT=$((seconds + 120 * ${CAIRN_TIMEOUT_SCALE:-1}))
 
 # shellcheck disable=SC2154
@@ -56,7 +61,7 @@ mover=$started
 seed=()
 [ -z "${CAIRN_SEED:-}" ] || seed=(-s "$CAIRN_SEED")
 modprobe fuse 2>/dev/null
-run_ok "every process ends" in_a fuzz_verbs -t "$seconds" "${seed[@]}"
+run_ok "every process ends" in_a fuzz_verbs -p $processes -t "$seconds" "${seed[@]}"
 diag "$(output)"
 # number_of WORDS: the number before them in the output of the fuzzer
 number_of() {

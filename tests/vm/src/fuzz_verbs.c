@@ -41,7 +41,7 @@
 #include <infiniband/cairndv.h>
 #include "fuzz.h"
 
-#define MAX_PROCESSES	16
+#define MAX_PROCESSES	64
 #define STEPS		400	/* mappings of a life, at most */
 #define MAX_MAPS	512
 #define MAX_ASIDE	6	/* commands that wait in threads of their own */
