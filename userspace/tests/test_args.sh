@@ -166,7 +166,7 @@ says "cairn_log: /dev/null: want $least" "$build/cairn_log" wipe -m /dev/null
 says "cairn_chain: $work/text: want $least" "$build/cairn_chain" verify -m "$work/text"
 says "cairn_log: $work/gone: No such file or directory" "$build/cairn_log" verify -m "$work/gone"
 
-# The reason of a target is the last word; nobody listens at port 1.
+# No target listens at port 1. The message ends with the target's reason, without the errno's text.
 ! timeout 20 "$build/cairn_pgwal" archive -a 127.0.0.1,1 "$work" >"$work/out" 2>&1 &&
 	grep -q '127\.0\.0\.1.*: ' "$work/out" && ! grep -q ': Input/output error$' "$work/out"
 result $? "archive without a target: $(cat "$work/out")"
