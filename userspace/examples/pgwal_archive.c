@@ -85,13 +85,6 @@ static int pgwal_archive_wal(struct pgwal_archiver *archiver,
 	return err;
 }
 
-/* The reason is whole without the text of @err. Return: @err */
-static int pgwal_archive_fail(const char *reason, int err)
-{
-	fprintf(stderr, "cairn_pgwal: %s\n", reason);
-	return err;
-}
-
 static int pgwal_archive_visit(void *ctx, const struct log_record *record)
 {
 	const struct pgwal_entry *entry = pgwal_entry_of(record);
@@ -101,7 +94,7 @@ static int pgwal_archive_visit(void *ctx, const struct log_record *record)
 	int err = pgwal_log_add(&archiver->state, record);
 
 	if (err)
-		return pgwal_archive_fail(archiver->state.error, err);
+		return pgwal_fail(archiver->state.error, err);
 	length = record->length - sizeof(*entry);
 	if (entry->kind == PGWAL_ENTRY_WAL)
 		return pgwal_archive_wal(archiver, entry, length);
@@ -122,7 +115,7 @@ int pgwal_archive_session(struct log_session *session, const char *directory,
 		return log_command_fail(directory, errno);
 	err = log_session_walk(session, pgwal_archive_visit, &archiver);
 	if (session->failed)
-		pgwal_archive_fail(session->error, err);
+		pgwal_fail(session->error, err);
 	if (!err)
 		err = pgwal_archive_finish(&archiver);
 	if (!err)
@@ -141,7 +134,7 @@ int pgwal_archive(struct log_writer *log, const char *directory)
 	struct pgwal_log state;
 
 	if (err)
-		pgwal_archive_fail(session->error, err);
+		pgwal_fail(session->error, err);
 	else
 		err = pgwal_archive_session(session, directory, &state);
 	log_writer_close(log);

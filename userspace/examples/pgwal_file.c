@@ -65,24 +65,35 @@ static size_t pgwal_file_contents(const char *bytes, size_t length)
 	return length;
 }
 
+/* Return: the @length bytes of the file @fd, to be freed; NULL: *@err, EEXIST if it is longer or
+ * shorter
+ */
+static char *pgwal_file_load(int fd, size_t length, int *err)
+{
+	char *have = malloc(length + 1);
+	size_t n;
+
+	*err = have ? pgwal_file_read(fd, have, length + 1, &n) : ENOMEM;
+	if (!*err && n != length)
+		*err = EEXIST;
+	if (!*err)
+		return have;
+	free(have);
+	return NULL;
+}
+
 /*
  * Whether the file @fd has a beginning of @bytes, and zeros for the rest.
  * Return: 0: all of them; EAGAIN: a beginning; EEXIST: something else
  */
 static int pgwal_file_compare(int fd, const void *bytes, size_t length)
 {
-	char *have = malloc(length + 1);
-	size_t n;
 	int err;
+	char *have = pgwal_file_load(fd, length, &err);
 
-	if (!have)
-		return ENOMEM;
-	err = pgwal_file_read(fd, have, length + 1, &n);
-	if (!err && (n != length || memcmp(have, bytes, length) != 0))
-		err = EEXIST;
-	if (err == EEXIST && n == length &&
-	    !memcmp(have, bytes, pgwal_file_contents(have, length)))
-		err = EAGAIN;
+	if (have && memcmp(have, bytes, length) != 0)
+		err = memcmp(have, bytes, pgwal_file_contents(have, length)) ?
+		      EEXIST : EAGAIN;
 	free(have);
 	return err;
 }
@@ -120,18 +131,16 @@ static int pgwal_file_judge(int directory, const char *name, const void *bytes,
 int pgwal_file_complete(int directory, const char *name, void *bytes, size_t length)
 {
 	int fd = openat(directory, name, O_RDONLY | O_CLOEXEC), err;
-	size_t mine = pgwal_file_contents(bytes, length), n;
 	char *have;
 
 	if (fd < 0)
 		return errno == ENOENT ? 0 : log_command_fail(name, errno);
-	have = malloc(length + 1);
-	err = have ? pgwal_file_read(fd, have, length + 1, &n) : ENOMEM;
-	if (!err && n == length && !memcmp(have, bytes, mine))
+	have = pgwal_file_load(fd, length, &err);
+	if (have && !memcmp(have, bytes, pgwal_file_contents(bytes, length)))
 		memcpy(bytes, have, length);
 	free(have);
 	close(fd);
-	return err ? log_command_fail(name, err) : 0;
+	return err && err != EEXIST ? log_command_fail(name, err) : 0;
 }
 
 /* Give the owner and the mode of the old file to the new one, as far as permissions allow. */

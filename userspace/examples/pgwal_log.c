@@ -8,6 +8,12 @@
 
 _Static_assert(sizeof(struct pgwal_entry) == 32, "part of the format");
 
+int pgwal_fail(const char *reason, int err)
+{
+	fprintf(stderr, "cairn_pgwal: %s\n", reason);
+	return err;
+}
+
 static __attribute__((format(printf, 3, 4))) int
 pgwal_log_fail(struct pgwal_log *log, int err, const char *format, ...)
 {

@@ -58,6 +58,9 @@ struct pgwal_plan {
 	uint64_t left;		/* bytes of the old timeline that the new one lacks */
 };
 
+/* Reports @reason on standard error. It is whole without the text of @err. Return: @err */
+int pgwal_fail(const char *reason, int err);
+
 /* The entry of a record, whose bytes follow it, or NULL. */
 const struct pgwal_entry *pgwal_entry_of(const struct log_record *record);
 

@@ -17,12 +17,6 @@
 #define FULL_PERCENT	90
 #define ARCHIVE_S	10	/* until the next try to write an archive */
 
-static int pgwal_receive_fail(const char *what, int err)
-{
-	fprintf(stderr, "cairn_pgwal: %s\n", what);
-	return err;
-}
-
 static uint64_t pgwal_receive_now(const struct pgwal_receiver *receiver)
 {
 	return receiver->log.session.ops->now();
@@ -461,16 +455,16 @@ static int pgwal_receive_session(struct pgwal_receiver *receiver)
 		if (err || ended == ENODATA)
 			continue;	/* the next timeline */
 		if (ended == EINVAL)
-			return pgwal_receive_fail(server->error, EINVAL);
+			return pgwal_fail(server->error, EINVAL);
 		if (ended != EAGAIN && strcmp(said, server->error))
-			pgwal_receive_fail(server->error, ended);
+			pgwal_fail(server->error, ended);
 		strcpy(said, server->error);
 		err = pgwal_receive_sleep(receiver, -1);
 		if (!err)
 			sleep(1);
 	}
 	return err == EXFULL ? err :
-	       pgwal_receive_fail(receiver->log.session.error, err);
+	       pgwal_fail(receiver->log.session.error, err);
 }
 
 /* ---- the log ---- */
@@ -496,9 +490,9 @@ static int pgwal_receive_claim(struct pgwal_receiver *receiver, uint64_t *epoch)
 
 	*epoch = session->tail.epoch;
 	if (err)
-		pgwal_receive_fail(session->error, err);
+		pgwal_fail(session->error, err);
 	if (last && session->seen > last)
-		return pgwal_receive_fail("another writer has taken over", ESTALE);
+		return pgwal_fail("another writer has taken over", ESTALE);
 	return last && err == EBUSY ? ESTALE : err;
 }
 
@@ -534,7 +528,7 @@ static int pgwal_receive_drain_log(struct pgwal_receiver *receiver, uint64_t *ep
 	int err;
 
 	if (state->end - state->first < state->segment)
-		return pgwal_receive_fail("the log has no room for a segment of WAL:"
+		return pgwal_fail("the log has no room for a segment of WAL:"
 					  " make it larger", EINVAL);
 	err = pgwal_receive_archive(receiver, epoch);
 	log_writer_close(&receiver->log);
@@ -577,7 +571,7 @@ static int pgwal_receive_open(struct pgwal_receiver *receiver, uint64_t *epoch)
 	receiver->state = (struct pgwal_log){};
 	err = log_session_walk(session, pgwal_receive_visit, receiver);
 	if (err)
-		pgwal_receive_fail(err == EBADMSG ? receiver->state.error :
+		pgwal_fail(err == EBADMSG ? receiver->state.error :
 						    session->error, err);
 	else
 		pgwal_receive_go_on(receiver);

@@ -97,8 +97,8 @@ static int pgwal_restore_walk(struct log_writer *log,
 	int err = log_session_walk(&log->session, visit, restorer);
 
 	if (err)
-		fprintf(stderr, "cairn_pgwal: %s\n", err == EBADMSG ?
-			restorer->state.error : log->session.error);
+		pgwal_fail(err == EBADMSG ? restorer->state.error :
+					    log->session.error, err);
 	return err;
 }
 
@@ -132,7 +132,7 @@ static int pgwal_restore_from(struct log_writer *log,
 					  &restorer->timeline, &restorer->lsn))
 		return PGWAL_RESTORE_NONE;
 	if (log_session_open(&log->session)) {
-		fprintf(stderr, "cairn_pgwal: %s\n", log->session.error);
+		pgwal_fail(log->session.error, 0);
 		return PGWAL_RESTORE_ERROR;
 	}
 	if (pgwal_restore_walk(log, restorer, pgwal_restore_look))
