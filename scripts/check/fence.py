@@ -314,6 +314,11 @@ def settling(m):
     return {n for n, calls in m.calls.items() if 'cairn_resp_settle' in calls}
 
 
+def behind(m, name, callees):
+    """The instructions of a function behind its calls of these."""
+    return [i.next for i in m.body(name) if i.decode()[2] in callees and i.next]
+
+
 def check_run(m):
     runs = {'cairn_resp_run', 'cairn_req_run'}
     homes = [n for n, calls in m.calls.items() if 'cairn_resp_run' in calls]
@@ -322,14 +327,13 @@ def check_run(m):
     for name in homes:
         # not itself, where it goes round, nor what gets there by way of itself
         receivers = m.reaching('cairn_resp_rx', settling(m) | {name})
-        received = [i for i in m.body(name) if i.decode()[2] in receivers]
+        received = behind(m, name, receivers)
         if not received:
             yield f'{name}() receives nothing before it runs'
-        if m.avoids([i.next for i in received if i.next], lambda i, s: s in runs,
+        if m.avoids(received, lambda i, s: s in runs,
                     lambda i, s, ends: ends or unlocks(i)):
             yield f'{name}() may give up the lock between receiving and cairn_resp_run()'
-        run = [i.next for i in m.body(name) if i.decode()[2] == 'cairn_resp_run' and i.next]
-        if m.avoids(run, lambda i, s: s == 'exec_settle_fence',
+        if m.avoids(behind(m, name, {'cairn_resp_run'}), lambda i, s: s == 'exec_settle_fence',
                     lambda i, s, ends: ends or unlocks(i)):
             yield f'{name}() may give up the lock before it settles'
     body = m.body('exec_settle_fence')
@@ -346,10 +350,10 @@ def check_handed(m):
     if not settling(m):
         yield 'nothing calls cairn_resp_settle()'
     for name in settling(m):
-        received = [i for i in m.body(name) if i.decode()[2] == 'cairn_resp_rx']
+        received = behind(m, name, {'cairn_resp_rx'})
         if not received:
             yield f'{name}() receives nothing'
-        if m.avoids([i.next for i in received if i.next], lambda i, s: s == 'cairn_resp_settle',
+        if m.avoids(received, lambda i, s: s == 'cairn_resp_settle',
                     lambda i, s, ends: ends or unlocks(i)):
             yield f'{name}() may give up the lock between receiving and cairn_resp_settle()'
 
@@ -360,8 +364,7 @@ def check_unbound(m):
     if not homes:
         yield 'nothing calls cairn_exec_resume()'
     for name in homes:
-        after = [i.next for i in m.body(name) if i.decode()[2] in ends and i.next]
-        if m.avoids(m.entry(name) + after, lambda i, s: s == 'cairn_env_settle',
+        if m.avoids(m.entry(name) + behind(m, name, ends), lambda i, s: s == 'cairn_env_settle',
                     lambda i, s, _: s in ends):
             yield f'{name}() may end the binding of a side before it settles'
 
