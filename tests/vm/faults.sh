@@ -74,6 +74,13 @@ beneath() {
 	[ -n "$range" ] || bail "the module has no $1"
 	allocations require-start="0x${range% *}" require-end="0x${range#* }" stacktrace-depth=32
 }
+# half NAME COMMAND...: while every second allocation beneath the function NAME fails
+half() {
+	beneath "$1"
+	set_fault failslab probability=50
+	"${@:2}"
+	set_fault failslab probability=0
+}
 anywhere() { allocations require-start=0 require-end=0xffffffffffffffff; }
 
 # thrice COMMAND: also three faults in a row, as allocators try another way after one
@@ -141,21 +148,12 @@ for dev in "$DEV_A" "$DEV_B"; do
 done
 # memory that a queue pair allocates with its first requests
 for f in cairn_env_more_records cairn_env_rd_alloc cairn_env_pending_alloc; do
-	beneath $f
-	set_fault failslab probability=50
-	run_ok "a connection whose $f fails now and then" in_a verbs_verify -n 100 -d 16
-	set_fault failslab probability=0
+	half $f run_ok "a connection whose $f fails now and then" in_a verbs_verify -n 100 -d 16
 done
 # pages that an advice finds
-beneath cairn_odp_bring
-set_fault failslab probability=50
-points nsenter --net=/run/netns/a faults verbs presents
-set_fault failslab probability=0
+half cairn_odp_bring points nsenter --net=/run/netns/a faults verbs presents
 # copies of a datagram for the members of a group
-beneath cairn_exec_rx_copy
-set_fault failslab probability=50
-points mcast copies_counted
-set_fault failslab probability=0
+half cairn_exec_rx_copy points mcast copies_counted
 anywhere
 run_ok "all is well afterwards" in_a verbs_verify -n 100
 
