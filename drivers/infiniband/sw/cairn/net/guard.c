@@ -92,6 +92,14 @@ static unsigned int guard_drop(struct net *net, struct net_device *owner)
 	return NF_DROP;
 }
 
+/* Has the datagram come in by a netdev? IP6SKB_FORWARDED is for groups only, and would tell
+ * nothing here.
+ */
+static bool guard_is_forwarded(const struct sk_buff *skb)
+{
+	return skb->skb_iif;
+}
+
 static unsigned int guard_sent4(void *priv, struct sk_buff *skb,
 				const struct nf_hook_state *state)
 {
@@ -107,7 +115,7 @@ static unsigned int guard_forwarded4(void *priv, struct sk_buff *skb,
 {
 	struct net_device *owner;
 
-	if (!(IPCB(skb)->flags & IPSKB_FORWARDED) || !guard_is_roce4(skb))
+	if (!guard_is_forwarded(skb) || !guard_is_roce4(skb))
 		return NF_ACCEPT;
 	owner = __ip_dev_find(state->net, ip_hdr(skb)->saddr, false);
 	if (!owner || !cairn_net_nic(state->net, owner))
@@ -135,9 +143,9 @@ static unsigned int guard_sent6(void *priv, struct sk_buff *skb,
 	if (!state->sk || !guard_is_roce6(skb) ||
 	    guard_socket_may(state->sk, state->net))
 		return NF_ACCEPT;
-	return guard_drop(state->net, ipv6_dev_find(state->net,
-						    &ipv6_hdr(skb)->saddr,
-						    NULL));
+	return guard_drop(state->net, cairn_net_owner6(state->net,
+						       &ipv6_hdr(skb)->saddr,
+						       state->out));
 }
 
 static unsigned int guard_forwarded6(void *priv, struct sk_buff *skb,
@@ -145,9 +153,9 @@ static unsigned int guard_forwarded6(void *priv, struct sk_buff *skb,
 {
 	struct net_device *owner;
 
-	if (!(IP6CB(skb)->flags & IP6SKB_FORWARDED) || !guard_is_roce6(skb))
+	if (!guard_is_forwarded(skb) || !guard_is_roce6(skb))
 		return NF_ACCEPT;
-	owner = ipv6_dev_find(state->net, &ipv6_hdr(skb)->saddr, NULL);
+	owner = cairn_net_owner6(state->net, &ipv6_hdr(skb)->saddr, state->out);
 	if (!owner || !cairn_net_nic(state->net, owner))
 		return NF_ACCEPT;
 	return guard_drop(state->net, owner);

@@ -33,7 +33,7 @@ static struct net_device *local_owner6(struct net *net,
 {
 	const struct inet6_dev *idev = path->dst ? ip6_dst_idev(path->dst) : NULL;
 
-	return ipv6_dev_find(net, &path->daddr, idev ? idev->dev : NULL);
+	return cairn_net_owner6(net, &path->daddr, idev ? idev->dev : NULL);
 }
 #else
 static struct net_device *local_owner6(struct net *net,

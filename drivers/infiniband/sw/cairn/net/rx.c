@@ -909,17 +909,6 @@ static bool rx_claims_own6(struct net *net, const struct sk_buff *skb)
 	       ipv6_chk_addr(net, &ip->saddr, skb->dev, 0);
 }
 
-/* The netdev of this host that has the destination of a packet from this host. Several may
- * have its link-local address: the route says which one is meant.
- */
-static struct net_device *rx_owner6(struct net *net, const struct sk_buff *skb)
-{
-	const struct in6_addr *addr = &ipv6_hdr(skb)->daddr;
-	struct net_device *dev = dev_get_by_index_rcu(net, IP6CB(skb)->iif);
-
-	return ipv6_dev_find(net, addr, dev) ?: ipv6_dev_find(net, addr, NULL);
-}
-
 static unsigned int rx_hook6(void *priv, struct sk_buff *skb,
 			     const struct nf_hook_state *state)
 {
@@ -930,8 +919,11 @@ static unsigned int rx_hook6(void *priv, struct sk_buff *skb,
 	/* RoCEv2 has no extension headers. */
 	if (ip->nexthdr != IPPROTO_UDP || !rx_is_roce(&arrival, sizeof(*ip)))
 		return NF_ACCEPT;
+	/* From this host: IP6CB has the netdev of the route to the destination. */
 	if (owner->flags & IFF_LOOPBACK)
-		owner = rx_owner6(state->net, skb);
+		owner = cairn_net_owner6(state->net, &ip->daddr,
+					 dev_get_by_index_rcu(state->net,
+							      IP6CB(skb)->iif));
 	if (!rx_find_nic(&arrival, state->net, owner, inet6_sdif(skb)))
 		return NF_ACCEPT;
 	if (rx_claims_own6(state->net, skb)) {
