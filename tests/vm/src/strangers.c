@@ -325,9 +325,11 @@ static void socket_to_datagrams(void)
 }
 
 /* Ask @to for an RPC, from a child as @uid. The socket that sends the request is the
- * kernel's. Return: its exit status, an errno.
+ * kernel's. Since 6.2 a thread of the kernel sends it, unless the child has closed its own
+ * socket by then: the child keeps it until @refused datagrams were counted. Return: its exit
+ * status, an errno.
  */
-static int call_as(uid_t uid, struct sockaddr_rxrpc *to)
+static int call_as(uid_t uid, struct sockaddr_rxrpc *to, u64 refused)
 {
 	char control[CMSG_SPACE(sizeof(long))] = {};
 	struct iovec iov = { "request", 7 };
@@ -347,6 +349,7 @@ static int call_as(uid_t uid, struct sockaddr_rxrpc *to)
 		fd = socket(AF_RXRPC, SOCK_DGRAM, PF_INET);
 		if (fd < 0 || sendmsg(fd, &msg, 0) < 0)
 			_exit(errno);
+		vt_counter_reaches(&da, "tx_spoofed", refused);
 		_exit(0);
 	}
 	must(pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status));
@@ -369,7 +372,7 @@ static void socket_of_rxrpc(void)
 	int err;
 
 	memcpy(&to.transport.sin.sin_addr, da.gid.raw + 12, 4);
-	err = call_as(NOBODY, &to);
+	err = call_as(NOBODY, &to, refused + 1);
 	if (err == EAFNOSUPPORT) {
 		ktap_skip("not in this kernel");
 		return;
