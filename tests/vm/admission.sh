@@ -106,7 +106,7 @@ for end in a b; do
 	lib_in $end sh -ec "ip link add link v$end name v$end.100 type vlan id 100
 		ip link set v$end.100 up" || bail "no VLAN interfaces"
 done
-start a "$lib_tmp/traffic" "verbs_verify -T 100000 -m 1024 -q 1 -s 64 -w 100"
+start a "$lib_tmp/traffic" "verbs_verify -T 100000 -m 1024 -q 1 -s 64 -w 100 -p 5"
 traffic=$started
 wait_for 30 grep -q running "$lib_tmp/traffic" || bail "no traffic"
 qpn=$(rdma resource show qp link "$DEV_B" | sed -n '/type RC/s/.*lqpn \([0-9]*\).*/\1/p' | head -1)

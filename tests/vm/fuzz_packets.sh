@@ -31,7 +31,7 @@ done
 
 # shellcheck disable=SC2154
 log=$lib_tmp/bystander
-start a "$log" "verbs_verify -T 100000 -m 1024 -q 2 -s 4000 -w 100"
+start a "$log" "verbs_verify -T 100000 -m 1024 -q 2 -s 4000 -w 100 -p 5"
 bystander=$started
 wait_for 30 grep -q running "$log" || bail "no traffic to disturb"
 seed=()

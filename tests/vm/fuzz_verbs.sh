@@ -27,7 +27,7 @@ RUN_TIMEOUT=$((seconds + 120 * ${CAIRN_TIMEOUT_SCALE:-1}))
 
 # shellcheck disable=SC2154
 log=$lib_tmp/bystander
-start a "$log" "verbs_verify -T 100000 -m 1024 -q 2 -s 4000 -w 100"
+start a "$log" "verbs_verify -T 100000 -m 1024 -q 2 -s 4000 -w 100 -p 5"
 bystander=$started
 wait_for 30 grep -q running "$log" || bail "no traffic to disturb"
 # Lives use this device while it moves away, comes back, and is added anew.

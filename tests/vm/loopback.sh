@@ -74,7 +74,7 @@ between 0 1
 points strangers on_
 points strangers on_ 6
 as_nobody() { setpriv --reuid 65534 --regid 65534 --clear-groups "$@"; }
-start a "$lib_tmp/quiet" "verbs_verify -T 100000 -m 1024 -q 1 -w 100"
+start a "$lib_tmp/quiet" "verbs_verify -T 100000 -m 1024 -q 1 -w 100 -p 5"
 wait_for 30 grep -q running "$lib_tmp/quiet"
 run_ok "every user may list queue pairs" as_nobody rdma resource show qp -dd
 output >"$lib_tmp/qps"

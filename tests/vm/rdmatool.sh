@@ -34,7 +34,7 @@ shows "ibv_devinfo shows GIDs" "GID.*::ffff:$IP_A, RoCE v2" ibv_devinfo -v -d "$
 
 # shellcheck disable=SC2154
 log=$lib_tmp/traffic
-start a "$log" "verbs_verify -T 100000 -q 2 -d 4"
+start a "$log" "verbs_verify -T 100000 -q 2 -d 4 -p 5"
 traffic=$started
 wait_for 30 grep -q running "$log" || bail "no traffic"
 pid=$(pgrep -n verbs_verify)
@@ -54,7 +54,7 @@ run_ok "it is released" rdma statistic qp unbind link "$DEV_A/1" cntn 1 lqpn "$l
 expect "no counter is left" "$(rdma statistic qp show link "$DEV_A/1")" ""
 run_ok "a counter for each process" rdma statistic qp set link "$DEV_A/1" auto pid on
 log2=$lib_tmp/traffic2
-start a "$log2" "verbs_verify -T 100000"
+start a "$log2" "verbs_verify -T 100000 -p 5"
 traffic2=$started
 process_counts() {
 	rdma statistic qp show link "$DEV_A/1" | tr '\n' ' ' |

@@ -3,6 +3,7 @@
 # topology: pair
 # timeout: 540
 # kernels: 6.1 6.12
+# once: 6.12
 # full: 6.12 (6.1: no MR cache)
 # boot: shared
 # dmesg-allow: Memory failure: 0x[0-9a-f]+: Sending SIGBUS to security
@@ -15,7 +16,7 @@
 RUN_TIMEOUT=$((150 * ${CAIRN_TIMEOUT_SCALE:-1}))
 # shellcheck disable=SC2154
 log=$lib_tmp/bystander
-start a "$log" "verbs_verify -T 100000 -m 1024 -q 2 -s 4000 -w 100"
+start a "$log" "verbs_verify -T 100000 -m 1024 -q 2 -s 4000 -w 100 -p 5"
 bystander=$started
 if ! wait_for 30 grep -q running "$log"; then
 	lib_show "$log"

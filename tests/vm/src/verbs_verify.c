@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <sys/mman.h>
 #include "vt.h"
 
@@ -75,6 +76,7 @@ static struct {
 	unsigned long count;	/* operations per flow, 0: no limit */
 	unsigned int seconds;	/* 0: no limit */
 	unsigned int stall;	/* seconds without a completion */
+	unsigned int pause;	/* ms in each round */
 	u32 max;
 	bool expect_error, events, late_recv;
 	u64 seed;
@@ -502,6 +504,8 @@ static void verify_run(void)
 			expired = true;
 		if (now > last + vt_ms(1000) * (u64)cfg.stall)
 			STOP("no completion for %u s", cfg.stall);
+		if (cfg.pause)
+			usleep(1000 * cfg.pause);
 	} while (busy && !stopped[0]);
 }
 
@@ -581,7 +585,8 @@ static void verify_usage(void)
 	      "  -c rc|uc|ud  -m MTU  -o OP,OP...  -D ab|ba (both)\n"
 	      "  -q QPS -d DEPTH -s MAX_BYTES -n OPS_PER_FLOW -T SECONDS -S SEED\n"
 	      "  -t TIMEOUT_CODE -r RETRIES -w STALL_SECONDS -e (events)\n"
-	      "  -R (post receives after the send)  -E (an error must end it)\n",
+	      "  -R (post receives after the send)  -E (an error must end it)\n"
+	      "  -p MS (pause in each round: leaves the CPU to what is tested)\n",
 	      stderr);
 	exit(64);
 }
@@ -619,7 +624,7 @@ static void verify_parse(int argc, char **argv)
 
 	cfg.dev[0] = vt_name_a();
 	cfg.dev[1] = vt_name_b();
-	while ((c = getopt(argc, argv, "a:b:g:f:c:m:o:D:q:d:s:n:T:S:t:r:w:eRE")) != -1)
+	while ((c = getopt(argc, argv, "a:b:g:f:c:m:o:D:q:d:s:n:T:S:t:r:w:p:eRE")) != -1)
 		switch (c) {
 		case 'a': cfg.dev[0] = optarg; break;
 		case 'b': cfg.dev[1] = optarg; break;
@@ -651,6 +656,7 @@ static void verify_parse(int argc, char **argv)
 		case 't': cfg.o.timeout = atoi(optarg); break;
 		case 'r': cfg.o.retry_cnt = atoi(optarg); break;
 		case 'w': cfg.stall = atoi(optarg); break;
+		case 'p': cfg.pause = atoi(optarg); break;
 		case 'e': cfg.events = true; break;
 		case 'R': cfg.late_recv = true; break;
 		case 'E': cfg.expect_error = true; break;

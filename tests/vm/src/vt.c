@@ -354,7 +354,7 @@ void vt_relax(unsigned int *idle)
 	if (*idle < 256)
 		sched_yield();
 	else
-		usleep(100);
+		usleep(*idle < 512 ? 100 : 1000);
 }
 
 int vt_poll(struct ibv_cq *cq, struct ibv_wc *wc, int n, int ms)
