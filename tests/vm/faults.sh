@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 # topology: pair
 # timeout: 900
-# kernels: 6.12
+# kernels: debug gcov
 # boot: own
 # dmesg-allow: Call Trace:
 # dmesg-allow: kmemleak: Cannot allocate a scan area

@@ -16,7 +16,8 @@
 #                        for by name)
 #   # nvdimm: 256M       an NVDIMM with a devdax namespace, /dev/dax0.0
 #   # mem: 3G            the guest's memory
-#   # cpus: 2            CPUs that the VM has also where others get one (CAIRN_CPUS=1)
+#   # cpus: 2            CPUs that the VM has also where others get one (CAIRN_CPUS=1);
+#                        "2 (6.12)": on that kernel only
 #   # module-args: ...   parameters for cairn.ko
 #   # icount: yes        time is the number of instructions (scripts/vm/run --icount)
 #   # append: ...        more kernel command line
