@@ -66,7 +66,7 @@ flows() {
 	in_a tc qdisc del dev "$IF_A" root
 }
 
-flows "uncontrolled" -n 4 -T 2
+flows "uncontrolled" -n 4 -T 1
 expect_that "the queue overflows" "${lost:-0} > 0"
 
 before=$(counter "$DEV_B" ce_received)
@@ -76,14 +76,14 @@ expect "nothing is lost" "$lost" 0
 expect_that "packets were marked" "$(counter "$DEV_B" ce_received) > $before"
 expect_that "notifications arrived" "$(counter "$DEV_A" cnps_received) > $cnps"
 
-flows "two flows, one ends" -c -e -n 2 -T 6
+flows "two flows, one ends" -c -e -n 2 -T 4
 expect "nothing is lost either" "$lost" 0
 expect_that "the queue is short" "${backlog:-0} < 60000"
 expect_that "they share" "$(value jain) > 90"
 # half of the rate would be its old share
 expect_that "the other gets the rest" "$(value alone) * 10 > $(value messages) * 6"
 
-flows "sixteen flows" -c -n 16 -T "$([ -n "${CAIRN_SOAK:-}" ] && echo 60 || echo 12)"
+flows "sixteen flows" -c -n 16 -T "$([ -n "${CAIRN_SOAK:-}" ] && echo 60 || echo 8)"
 expect "nothing of sixteen is lost" "$lost" 0
 expect_that "sixteen share" "$(value jain) > 90"
 

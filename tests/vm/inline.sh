@@ -3,6 +3,7 @@
 # topology: pair
 # timeout: 120
 # kernels: 6.1 6.12
+# once: 6.12
 # boot: shared
 #
 # Short messages inside the work request: which messages the threshold includes.

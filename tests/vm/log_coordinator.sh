@@ -13,7 +13,7 @@
 # and go on, are killed, or are cut off with all that is at a. Members of etcd hang, or are
 # killed and started again under load, also two of three. Each writer notes what is reported
 # to it; the judge looks for these records in the targets. CAIRN_CHANGES=N: so many changes
-# of the leader, 4 by default, 200 with CAIRN_SOAK=1.
+# of the leader, 3 by default, 200 with CAIRN_SOAK=1.
 
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -21,7 +21,7 @@
 need_devdax
 type -P etcd >/dev/null || bail "no etcd"
 modprobe sch_netem
-changes=${CAIRN_CHANGES:-$(full && echo 4 || echo 2)}
+changes=${CAIRN_CHANGES:-$(full && echo 3 || echo 2)}
 [ "${CAIRN_SOAK:-0}" != 1 ] || changes=${CAIRN_CHANGES:-200}
 lease=8
 size=192M

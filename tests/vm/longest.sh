@@ -95,7 +95,7 @@ for what in flush resize timers contexts answer revoke crowd group sqe; do
 done
 # Does the test notice a long function? Every function exceeds a negative budget.
 budget=-1
-measure flush && expect_that "a time beyond its budget is seen" "${#too_long} > 0"
+measure resize && expect_that "a time beyond its budget is seen" "${#too_long} > 0"
 echo 0 >$trace/options/funcgraph-tail
 echo nop >$trace/current_tracer
 echo >$trace/set_ftrace_filter

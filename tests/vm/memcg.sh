@@ -3,6 +3,7 @@
 # topology: pair
 # timeout: 540
 # kernels: 6.1 6.12
+# once: 6.12
 # boot: shared
 # dmesg-allow: memcg invoked oom-killer
 # dmesg-allow: [Oo]ut of memory
@@ -23,7 +24,7 @@ echo +memory >/sys/fs/cgroup/cgroup.subtree_control 2>/dev/null && mkdir "$group
 	skip_all "no memory cgroups"
 mkdir "${group%/*}/cairn_gone" && points odp_gone
 rmdir "${group%/*}/cairn_gone"
-start a "$lib_tmp/bystander" "verbs_verify -T 100000 -m 1024 -q 1 -s 4000 -w 100"
+start a "$lib_tmp/bystander" "verbs_verify -T 100000 -m 1024 -q 1 -s 4000 -w 100 -p 5"
 bystander=$started
 wait_for 30 grep -q running "$lib_tmp/bystander" || bail "no traffic"
 points nsenter --net=/run/netns/a memcg

@@ -3,6 +3,7 @@
 # topology: pair
 # timeout: 300
 # kernels: 6.1 6.12
+# once: 6.12
 # nvdimm: 256M
 #
 # Power failures without cutting the power: tests/vm/kmod/cairn_shadow.c copies lines that

@@ -3,6 +3,7 @@
 # topology: pair
 # timeout: 540
 # kernels: 6.1 6.12
+# once: 6.12
 # full: 6.12 (6.1: two sizes, two path MTUs)
 # boot: shared
 #

@@ -3,6 +3,7 @@
 # topology: pair
 # timeout: 600
 # kernels: 6.1 6.12
+# once: 6.12
 # boot: own
 # icount: yes
 #

@@ -3,6 +3,7 @@
 # topology: pair
 # timeout: 180
 # kernels: 6.1 6.12
+# once: 6.12
 # boot: shared
 #
 # XRC: connections that reach the shared receive queues of several processes.
