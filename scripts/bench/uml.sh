@@ -5,7 +5,6 @@
 # native speed: built once (some ten minutes) into the cache outside the clone.
 #
 #   scripts/bench/uml.sh           build it if it is not there; print its directory
-#   scripts/bench/uml.sh present   is it in the cache?
 #   scripts/bench/uml.sh module    build cairn.ko for it into build/uml
 #   scripts/bench/uml.sh tree OPTION...
 #                                  configure a source tree without these options, enough
@@ -280,7 +279,6 @@ action=${1:-}
 case $action in
 "") get ;;
 tree) tree "$@" ;;
-present) [ -e "$(uml_dir)/.complete" ] ;;
 module)
 	dir=$(get)
 	module "$dir"
@@ -291,7 +289,7 @@ run)
 	run "$dir" "$@"
 	;;
 *)
-	echo "usage: $0 [present | module | tree OPTION... | run COMMAND [ARG]...]" >&2
+	echo "usage: $0 [module | tree OPTION... | run COMMAND [ARG]...]" >&2
 	exit 2
 	;;
 esac

@@ -11,7 +11,7 @@ source file in which some lines, which must be there exactly once, are others.
 Prints KTAP, a point for each mutant, and the table of mutants and what found
 them.
 
-Without NAME an eighth of the mutants is built and run: the commit says which one. With
+Without NAME a sixteenth of the mutants is built and run: the commit says which one. With
 CAIRN_MUTANTS=all it is all of them. The lines of every mutant are looked up in any case.
 """
 import argparse
@@ -27,8 +27,8 @@ import zlib
 
 TESTS = pathlib.Path(__file__).resolve().parent.parent
 CAIRN = TESTS.parent
-LIMIT = 60      # seconds of CPU time that a program may take to find a defect
-PARTS = 8       # a run tries one of them
+LIMIT = 30      # seconds of CPU time that a program may take to find a defect
+PARTS = 16      # a run tries one of them
 
 
 class Mutant:
