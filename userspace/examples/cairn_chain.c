@@ -23,6 +23,7 @@
 #include "log_format.h"
 #include "log_medium.h"
 #include "log_text.h"
+#include "wants_help.h"
 
 #define PORT		"7481"
 #define DEPTH		64		/* messages in flight */
@@ -740,9 +741,9 @@ static int verify(const struct log_medium *medium, uint32_t length,
 
 /* ---- command line ---- */
 
-static int usage(void)
+static int usage(FILE *to)
 {
-	fprintf(stderr,
+	fprintf(to,
 		"usage: cairn_chain serve -m MEMORY [-s SIZE] [-p PORT] [-n ADDRESS[,PORT]]...\n"
 		"                   [-x fail|hold|cut] [-d MS] [-e] [-1]\n"
 		"       cairn_chain write -a ADDRESS[,PORT]... [-c RECORDS] [-l BYTES]\n"
@@ -750,7 +751,7 @@ static int usage(void)
 		"       cairn_chain verify -m MEMORY [-s SIZE] [-l BYTES] [-k AT-LEAST]\n"
 		"-n: the next hop, and others that may take its place\n"
 		"-x: what happens to records when the next hop is lost\n");
-	return 2;
+	return to == stdout ? 0 : 2;
 }
 
 struct options {
@@ -870,14 +871,16 @@ int main(int argc, char **argv)
 	int err;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
+	if (wants_help(argc, argv))
+		return usage(stdout);
 	if (argc < 2 || !options_parse(&o, argc - 1, argv + 1))
-		return usage();
+		return usage(stderr);
 	if (!strcmp(command, "write"))
-		return o.writer.num ? log_command_end(append(&o.writer)) != 0 : usage();
+		return o.writer.num ? log_command_end(append(&o.writer)) != 0 : usage(stderr);
 	if (!o.memory || (!serves && strcmp(command, "verify") != 0))
-		return usage();
+		return usage(stderr);
 	if (serves && !options_medium(o.memory))
-		return usage();
+		return usage(stderr);
 	err = log_medium_open(&o.hop.medium, o.memory, o.size, serves);
 	if (err)
 		return log_command_medium(o.memory, err) != 0;

@@ -39,6 +39,7 @@
 #include "log_server.h"
 #include "log_text.h"
 #include "log_writer.h"
+#include "wants_help.h"
 
 /* ---- append ---- */
 
@@ -344,9 +345,9 @@ static int wipe(const struct log_medium *medium)
 
 /* ---- command line ---- */
 
-static int usage(void)
+static int usage(FILE *to)
 {
-	fprintf(stderr,
+	fprintf(to,
 		"usage: cairn_log serve -m MEMORY [-s SIZE] [-p PORT] [-1]\n"
 		"       cairn_log append -a ADDRESS[,PORT] [-a ...] [-n RECORDS]\n"
 		"                 [-l BYTES] [-o ACK-FILE] [-p PORT] [-q QUORUM] [-r TIMES]\n"
@@ -363,7 +364,7 @@ static int usage(void)
 		"-b: each record has blocks of its own; -d: a slower target is left out (5000);\n"
 		"-e: targets count that keep nothing; -F: the members that are not given never come\n"
 		"    back; -F -F: also if reported records are lost with them\n");
-	return 2;
+	return to == stdout ? 0 : 2;
 }
 
 struct options {
@@ -520,16 +521,18 @@ int main(int argc, char **argv)
 	int err;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
+	if (wants_help(argc, argv))
+		return usage(stdout);
 	if (argc < 2 || !options_parse(&o, argc - 1, argv + 1))
-		return usage();
+		return usage(stderr);
 	if (!strcmp(command, "append"))
 		return o.writer.log.session.num_peers ?
-		       log_command_end(append(&o.writer)) != 0 : usage();
+		       log_command_end(append(&o.writer)) != 0 : usage(stderr);
 	if (!strcmp(command, "members"))
 		return o.writer.log.session.num_peers ?
-		       log_command_end(members(&o.writer)) != 0 : usage();
+		       log_command_end(members(&o.writer)) != 0 : usage(stderr);
 	if (!o.memory || (!writes && strcmp(command, "verify") != 0))
-		return usage();
+		return usage(stderr);
 	err = log_medium_open(&medium, o.memory, o.size, writes);
 	if (err)
 		return log_command_medium(o.memory, err) != 0;

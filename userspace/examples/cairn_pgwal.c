@@ -26,13 +26,13 @@
 #include "pgwal_archive.h"
 #include "pgwal_receive.h"
 #include "pgwal_restore.h"
+#include "wants_help.h"
 
 #define SLOT	"cairn"
 
-/* PostgreSQL must not take a wrong restore_command for the end of the archive. */
-static int usage(bool restores)
+static void usage(FILE *to)
 {
-	fprintf(stderr,
+	fprintf(to,
 		"usage: cairn_pgwal receive -a ADDRESS[,PORT] [-a ...] [-p PORT] [-q QUORUM]\n"
 		"                   [-S SLOT] [-d MS] [-o FILE] [-A DIRECTORY] [-ceft] [CONNINFO]\n"
 		"       cairn_pgwal restore -a ADDRESS[,PORT] [-a ...] [-p PORT] [-d MS] [-et] FILE PATH\n"
@@ -44,6 +44,12 @@ static int usage(bool restores)
 		"-o: FILE gets counters for Prometheus;\n"
 		"-A: a full log goes to DIRECTORY, and begins anew;\n"
 		"-d: a slower target is left out (5000); -e: targets count that keep nothing\n");
+}
+
+/* PostgreSQL must not take a wrong restore_command for the end of the archive. */
+static int wrong_usage(bool restores)
+{
+	usage(stderr);
 	return restores ? PGWAL_RESTORE_ERROR : 2;
 }
 
@@ -143,8 +149,12 @@ int main(int argc, char **argv)
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	receiver.log.length = LOG_MAX_RECORD - sizeof(struct log_record);
+	if (wants_help(argc, argv)) {
+		usage(stdout);
+		return 0;
+	}
 	if (argc < 2 || !options_parse(&receiver, argc - 1, argv + 1))
-		return usage(restores);
+		return wrong_usage(restores);
 	argv += 1 + optind;
 	left = argc - 1 - optind;
 	if (!strcmp(command, "receive") && left <= 1) {
@@ -156,5 +166,5 @@ int main(int argc, char **argv)
 		return restore(&receiver.log, argv[0], argv[1]);
 	if (!strcmp(command, "archive") && left == 1)
 		return archive(&receiver.log, argv[0]);
-	return usage(restores);
+	return wrong_usage(restores);
 }

@@ -121,6 +121,21 @@ set_refuses 'congestion-control=1: want on or off' congestion-control=1
 set_refuses 'fabric: want a name of at most 15' fabric loopback=self
 set_refuses 'profile: want a profile' fabric=one profile
 
+# With --help or -h a program prints its usage to the standard output.
+helps() {
+	local status=0
+
+	timeout 20 "$@" >"$work/out" 2>"$work/err" </dev/null || status=$?
+	[ $status = 0 ] && head -n 1 "$work/out" | grep -q "^usage: ${1##*/} " && [ ! -s "$work/err" ]
+	result $? "${1##*/} $2"
+}
+for program in "$build"/cairn_{chain,fault,log,persist,pgwal,set} "$tools"/cairn_* \
+	"$tools/../boot/cairn-link"; do
+	[ -x "$program" ] || continue
+	helps "$program" --help
+	helps "$program" -h
+done
+
 # Scripts: before they fetch, build or boot anything, or write into a directory.
 scripts=$(cd "$tools/../../scripts" && pwd)
 refuses 'scripts/deb [--release NAME]' "$scripts/deb" --release

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include <infiniband/cairndv.h>
+#include "wants_help.h"
 
 static struct ibv_context *open_device(const char *name)
 {
@@ -59,17 +60,23 @@ static int fault_list(struct ibv_context *ctx)
 	return show("output", fflush(stdout) || ferror(stdout) ? EIO : 0);
 }
 
+static int fault_usage(FILE *to)
+{
+	fprintf(to, "usage: cairn_fault DEVICE add RULE... | list | clear\n");
+	return to == stdout ? 0 : 2;
+}
+
 int main(int argc, char **argv)
 {
 	struct ibv_context *ctx;
 	int failed;
 
+	if (wants_help(argc, argv))
+		return fault_usage(stdout);
 	if (argc < 3 || argv[1][0] == '-' ||
 	    !(!strcmp(argv[2], "add") ? argc > 3 :
-	      argc == 3 && (!strcmp(argv[2], "list") || !strcmp(argv[2], "clear")))) {
-		fprintf(stderr, "usage: cairn_fault DEVICE add RULE... | list | clear\n");
-		return 2;
-	}
+	      argc == 3 && (!strcmp(argv[2], "list") || !strcmp(argv[2], "clear"))))
+		return fault_usage(stderr);
 	ctx = open_device(argv[1]);
 	if (!ctx)
 		return 1;

@@ -36,6 +36,7 @@
 
 #include "known_persistent.h"
 #include "persist_meet.h"
+#include "wants_help.h"
 #include "write_back.h"
 
 #define MAX_DEPTH	512
@@ -571,16 +572,16 @@ static int persist_initiator(struct end *self)
 
 /* ---- command line ---- */
 
-static int persist_usage(void)
+static int persist_usage(FILE *to)
 {
-	fprintf(stderr,
+	fprintf(to,
 		"usage: cairn_persist -d DEVICE [-M MEMORY] [-k nic|host|emulated|none]\n"
 		"       cairn_persist -d DEVICE [-m MODE] [-s BYTES] [-n MESSAGES]\n"
 		"                     [-t DEPTH] [-j] ADDRESS\n"
 		"both:  [-x GID-INDEX] [-p PORT]\n"
 		"MODE: persist early write write+read write+send\n"
 		"MEMORY: a devdax device or \"anonymous\"\n");
-	return 2;
+	return to == stdout ? 0 : 2;
 }
 
 /* The number of @name among @num names, or -1. */
@@ -711,8 +712,10 @@ int main(int argc, char **argv)
 	int err;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
+	if (wants_help(argc, argv))
+		return persist_usage(stdout);
 	if (!persist_parse(argc, argv))
-		return persist_usage();
+		return persist_usage(stderr);
 	err = persist_open_device(&self);
 	if (!err)
 		err = persist_create_qp(&self);

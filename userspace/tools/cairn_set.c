@@ -13,6 +13,7 @@
 #include <infiniband/cairndv.h>
 
 #include "set_profile.h"
+#include "wants_help.h"
 
 static const char * const loopback_names[] = {
 	[CAIRNDV_LOOPBACK_SELF] = "self",
@@ -278,6 +279,20 @@ out:
 	return ctx;
 }
 
+static int set_usage(FILE *to)
+{
+	fprintf(to,
+		"usage: cairn_set DEVICE [SETTING=VALUE]...\n"
+		"  idle-time=MICROSECONDS|default\n"
+		"  loopback=self|off|host\n"
+		"  fabric=NAME\n"
+		"  capture=yield|keep\n"
+		"  persistent=declared|auto\n"
+		"  congestion-control=on|off\n"
+		"  profile=NAME|FILE|none\n");
+	return to == stdout ? 0 : 2;
+}
+
 int main(int argc, char **argv)
 {
 	struct ibv_context *ctx;
@@ -285,11 +300,10 @@ int main(int argc, char **argv)
 	unsigned int num;
 	bool failed = false;
 
-	if (argc < 2 || argv[1][0] == '-') {
-		fprintf(stderr,
-			"usage: cairn_set DEVICE [idle-time=MICROSECONDS|default] [loopback=self|off|host] [fabric=NAME] [capture=yield|keep] [persistent=declared|auto] [congestion-control=on|off] [profile=NAME|FILE|none]\n");
-		return 2;
-	}
+	if (wants_help(argc, argv))
+		return set_usage(stdout);
+	if (argc < 2 || argv[1][0] == '-')
+		return set_usage(stderr);
 	wishes = calloc((size_t)argc, sizeof(*wishes));
 	if (!wishes)
 		return 1;
