@@ -136,6 +136,10 @@ for program in "$build"/cairn_{chain,fault,log,persist,pgwal,set} "$tools"/cairn
 	helps "$program" -h
 done
 
+(cd "$work" && "$tools/cairn_check" -s -o file sh -c 'cd / && printenv CAIRN_CHECK') >"$work/out" 2>&1
+[ "$(<"$work/out")" = "log:$(cd "$work" && pwd)/file,strict" ]
+result $? "reports go to a file of the directory where cairn_check began"
+
 # Scripts: before they fetch, build or boot anything, or write into a directory.
 scripts=$(cd "$tools/../../scripts" && pwd)
 refuses 'scripts/deb [--release NAME]' "$scripts/deb" --release
