@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 # topology: pair
-# timeout: 240
+# timeout: 600
 # kernels: 6.1 6.12
 # once: 6.12
 # icount: yes

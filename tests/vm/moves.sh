@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 # topology: none
-# cpus: 2
+# cpus: 2 (6.12)
 # timeout: 180
 # kernels: 6.1 6.12
 # boot: shared

@@ -1,7 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 # topology: pair
-# cpus: 2 (6.12)
 # timeout: 500
 # kernels: 6.1 6.12
 # boot: reload

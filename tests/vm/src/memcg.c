@@ -40,7 +40,7 @@
 
 /* memcg.sh makes it. */
 #define GROUP	"/sys/fs/cgroup/cairn_memcg"
-#define ROOM	(4L << 20)	/* below the limit, after the first objects */
+#define ROOM	(2L << 20)	/* below the limit, after the first objects */
 #define BACK	1048576L	/* a context may keep it when all are destroyed */
 #define MOST	100000		/* objects of any kind */
 #define HEAP	(24u << 20)	/* memory that the process has before */
