@@ -6,7 +6,7 @@
 #
 #   # topology: pair     pair | interop | none (default pair)
 #   # timeout: 60        seconds for the whole script
-#   # kernels: 6.1 6.12  default both
+#   # kernels: 6.1 6.12  default both; or kernels of scripts/test/vmtest: debug gcov
 #   # full: 6.12 (WHAT)  parts that do not depend on the kernel run on this one only;
 #                        WHAT names the parts. Default: all on each
 #   # once: 6.12         no part depends on the kernel: "make test" runs the test on
