@@ -34,6 +34,7 @@
 #define DEEP	16384
 #define MANY	300
 #define CROWD	2000	/* more than one run of the timer may handle within its budget */
+#define SENDERS	1000	/* connections that send before the CPU runs other tasks */
 #define WAITING	64
 #define MEMBERS	1024	/* members of a group, at most */
 #define BUF	65536
@@ -318,22 +319,22 @@ static void revoke_region(void)
 /* All post before the CPU runs other tasks. */
 static void longest_crowd(void)
 {
-	static struct vt_end near[CROWD / 2], far[CROWD / 2];
+	static struct vt_end near[SENDERS], far[SENDERS];
 	struct vt_opts opts = VT_OPTS;
 	int i, k;
 
 	opts.cqe = 16;
 	opts.cap = (struct ibv_qp_cap){ 16, 4, 1, 1, 0 };
 	opts.timeout = 20;
-	for (i = 0; i < CROWD / 2; i++) {
+	for (i = 0; i < SENDERS; i++) {
 		check(!vt_end_create(&near[i], &da, &opts, 4096));
 		check(!vt_end_create(&far[i], &db, &opts, 4096));
 		check(!vt_connect(&near[i], &far[i]));
 	}
 	for (k = 0; k < 3; k++) {
-		for (i = 0; i < CROWD / 2; i++)
+		for (i = 0; i < SENDERS; i++)
 			post_writes(&near[i], 4, &far[i]);
-		for (i = 0; i < CROWD / 2; i++)
+		for (i = 0; i < SENDERS; i++)
 			longest_take(near[i].scq, 4);
 	}
 }
