@@ -17,6 +17,7 @@ case ${KVER:-} in uml | kcsan | rt) probe=0 ;; esac
 [ $probe = 0 ] || insmod "$(kmod cairn_delay)" || bail "no probe"
 points verbs_basic
 points nsenter --net=/run/netns/a keys reply_fails_while_tried
+points nsenter --net=/run/netns/a keys bound_while_it_ends
 [ $probe = 0 ] || rmmod cairn_delay
 points mw
 run_ok "both directions, all operations" verbs_verify -n 300

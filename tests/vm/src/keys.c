@@ -464,8 +464,8 @@ static void reply_fails_while_tried(void)
 	ktap_eq(left, 0);
 }
 
-/* Calls of cairn_key_publish() since the probe was set. */
-static long keys_published(void)
+/* Hits of a probe since it was set. */
+static long keys_hits(const char *probe)
 {
 	FILE *file = fopen(TRACING "kprobe_profile", "r");
 	char line[200], name[100];
@@ -473,12 +473,24 @@ static long keys_published(void)
 
 	while (file && fgets(line, sizeof(line), file))
 		if (sscanf(line, "%99s %ld", name, &hits) == 2 &&
-		    !strcmp(name, "cairn_test_publish"))
+		    !strcmp(name, probe))
 			found = hits;
 	if (file)
 		fclose(file);
 	must(found >= 0);
 	return found;
+}
+
+static void keys_mount_tracing(void)
+{
+	if (access(TRACING "events", F_OK))
+		mount("tracefs", TRACING, "tracefs", 0, NULL);
+}
+
+/* Calls of cairn_key_publish(). */
+static long keys_published(void)
+{
+	return keys_hits("cairn_test_publish");
 }
 
 /* A key names no region before the driver's part of the reply is written. */
@@ -487,8 +499,7 @@ static void published_before_reply(void)
 	struct registration reg;
 	long before;
 
-	if (access(TRACING "events", F_OK))
-		mount("tracefs", TRACING, "tracefs", 0, NULL);
+	keys_mount_tracing();
 	if (!write_file(TRACING "kprobe_events",
 			"p:cairn_keys/cairn_test_publish cairn:cairn_key_publish\n")) {
 		ktap_skip("no probes");
@@ -513,6 +524,104 @@ static void published_before_reply(void)
 	}
 	must(write_file(TRACING "events/cairn_keys/enable", "0"));
 	must(write_file(TRACING "kprobe_events", "-:cairn_keys/cairn_test_publish\n"));
+}
+
+/* --- a window that ends while it is bound ----------------------------------- */
+
+#define FREED		"cairn_test_freed"
+#define BOUND		"cairn_test_bound"
+
+static bool ending_over;
+
+static void *ending_bind(void *mw)
+{
+	struct ibv_mw_bind bind = {
+		.send_flags = IBV_SEND_SIGNALED,
+		.bind_info = { b.mr, (uintptr_t)b.buf, 8, IBV_ACCESS_REMOTE_READ },
+	};
+
+	return ibv_bind_mw(b.qp, mw, &bind) ? NULL : mw;
+}
+
+/* As ibv_dealloc_mw(), but the memory of @arg stays: another thread uses it. */
+static void *ending_dealloc(void *arg)
+{
+	struct ibv_mw *mw = arg;
+	struct {
+		struct ib_uverbs_cmd_hdr hdr;
+		struct ib_uverbs_dealloc_mw dealloc;
+	} cmd = {
+		.hdr = { IB_USER_VERBS_CMD_DEALLOC_MW, sizeof(cmd) / 4, 0 },
+		.dealloc.mw_handle = mw->handle,
+	};
+	void *done = write(dev[1].ctx->cmd_fd, &cmd, sizeof(cmd)) < 0 ? NULL : mw;
+
+	__atomic_store_n(&ending_over, true, __ATOMIC_RELEASE);
+	return done;
+}
+
+/* Was the key free before the binding was over? */
+static bool ending_was_early(void)
+{
+	bool over, early = false;
+
+	do {
+		over = __atomic_load_n(&ending_over, __ATOMIC_ACQUIRE);
+		/* in this order */
+		early |= keys_hits(FREED) && !keys_hits(BOUND);
+	} while (!over);
+	return early;
+}
+
+static void ending_window(struct ibv_mw *mw)
+{
+	pthread_t binds, ends;
+	void *done;
+
+	ending_over = false;
+	must(write_file(HOLD, "500"));
+	must(!pthread_create(&binds, NULL, ending_bind, mw));
+	while (!binder_is_held())
+		usleep(300);
+	must(!pthread_create(&ends, NULL, ending_dealloc, mw));
+	ktap_ok(!ending_was_early());
+	pthread_join(ends, &done);
+	ktap_ok(done);
+	pthread_join(binds, &done);
+	ktap_ok(done);
+	ktap_eq(keys_hits(FREED), 1);
+	ktap_eq(keys_hits(BOUND), 1);
+}
+
+/* A run may bind a window that ends, which gives it another key. That one must not be the
+ * next key of the index, so the index is not free before.
+ */
+static void bound_while_it_ends(void)
+{
+	struct ibv_mw *mw;
+	struct ibv_mr *mr;
+
+	keys_mount_tracing();
+	if (access(HOLD, W_OK) ||
+	    !write_file(TRACING "kprobe_events", "p:cairn_keys/" FREED " cairn:cairn_key_free\n") ||
+	    !write_file(TRACING "kprobe_events", "r:cairn_keys/" BOUND " cairn:cairn_mw_bind\n")) {
+		ktap_skip("no probes");
+		return;
+	}
+	open_ends_of(IBV_QPT_RC);
+	mr = b.mr;
+	b.mr = ibv_reg_mr(dev[1].pd, b.buf, BUF, VT_ACCESS | IBV_ACCESS_MW_BIND);
+	must(b.mr);
+	mw = ibv_alloc_mw(dev[1].pd, IBV_MW_TYPE_1);
+	must(mw);
+	must(write_file(TRACING "events/cairn_keys/enable", "1"));
+	ending_window(mw);
+	must(write_file(TRACING "events/cairn_keys/enable", "0"));
+	must(write_file(TRACING "kprobe_events", "-:cairn_keys/" FREED "\n"));
+	must(write_file(TRACING "kprobe_events", "-:cairn_keys/" BOUND "\n"));
+	must(!ibv_dereg_mr(b.mr));
+	b.mr = mr;
+	close_ends();
 }
 
 /* --- keys do not tell other keys ------------------------------------------ */
@@ -1095,7 +1204,7 @@ static void requests_beside_srq(void)
 #define TESTS(X)							\
 	X(reply_fails_type_1) X(reply_fails_type_2) X(reply_comes_late)	\
 	X(reply_fails_while_tried)					\
-	X(published_before_reply)					\
+	X(published_before_reply) X(bound_while_it_ends)			\
 	X(keys_are_random) X(keys_are_no_series) X(empty_region)	\
 	X(zero_based) X(zero_based_on_demand) X(zero_based_windows)	\
 	X(foreign_keys) X(foreign_keys_without_connection)		\

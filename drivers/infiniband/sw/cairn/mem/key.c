@@ -148,6 +148,16 @@ void cairn_key_publish(struct cairn_dev *dev, struct cairn_mr *mr)
 	cairn_table_set(&dev->mr_table, mr->key >> CAIRN_KEY_VARIANT_BITS, mr);
 }
 
+void cairn_key_hide(struct cairn_dev *dev, u32 key)
+{
+	u32 index = key >> CAIRN_KEY_VARIANT_BITS;
+
+	rcu_read_lock();
+	cairn_table_set(&dev->mr_table, index, NULL);
+	cairn_mrcaches_release(&dev->nic, index);
+	rcu_read_unlock();
+}
+
 void cairn_key_free(struct cairn_dev *dev, struct ib_pd *pd, u32 key)
 {
 	u32 index = key >> CAIRN_KEY_VARIANT_BITS;
@@ -157,13 +167,7 @@ void cairn_key_free(struct cairn_dev *dev, struct ib_pd *pd, u32 key)
 	/* Store it now: consumers of fast registration choose the variant. */
 	if (variants)
 		variants->last[index % CAIRN_VARIANT_CHUNK] = key;
-	rcu_read_lock();
 	cairn_table_release(&dev->mr_table, index);
-	cairn_mrcaches_release(&dev->nic, index);
-	rcu_read_unlock();
-	/* Free the index last: a stale line of an MR cache would hide the next
-	 * region with this index.
-	 */
 	xa_erase(&dev->mrs, index);
 	cairn_share_give(&dev->nic, CAIRN_SHARE_MR, cairn_pd_user(pd));
 }

@@ -57,7 +57,14 @@ int cairn_key_alloc(struct cairn_dev *dev, struct ib_pd *pd, u32 *key);
 /* Make @mr reachable by its key. Process context. */
 void cairn_key_publish(struct cairn_dev *dev, struct cairn_mr *mr);
 
-/* Make @key of a region in @pd name nothing. Its index may be allocated again. */
+/* Make @key name nothing. Runs that have found its region may use it until the epoch has
+ * advanced. Process context.
+ */
+void cairn_key_hide(struct cairn_dev *dev, u32 key);
+
+/* Free @key of a region in @pd, which was hidden or not published. Its index may be allocated
+ * again. No run may change the key of the region any more: it is the last one of the index.
+ */
 void cairn_key_free(struct cairn_dev *dev, struct ib_pd *pd, u32 key);
 
 #endif

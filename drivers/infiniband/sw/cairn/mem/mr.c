@@ -82,11 +82,20 @@ static void mr_wait(struct cairn_dev *dev)
 	cairn_nic_count(&dev->nic, CAIRN_CTR_MR_RELEASES, 1);
 }
 
-/* Wait for all accesses to @mr, which is unreachable, and free it. Sleeps. */
+/* Wait for all accesses to @mr, whose key is hidden, and free both. Sleeps. */
 static void mr_release(struct cairn_dev *dev, struct cairn_mr *mr)
 {
 	mr_wait(dev);
+	/* After the wait, as a running REG_MR may have changed the key. */
+	cairn_key_free(dev, mr->pd, mr->key);
 	cairn_mr_free(mr);
+}
+
+/* The same without a wait. REG_MR does not change keys of processes. */
+static void mr_release_later(struct cairn_dev *dev, struct cairn_mr *mr)
+{
+	cairn_key_free(dev, mr->pd, mr->key);
+	cairn_dereg_async_begin(dev, mr);
 }
 
 static void mr_set_key(struct cairn_mr *mr, u32 key)
@@ -814,9 +823,9 @@ static int mr_dereg(struct ib_mr *ibmr, struct ib_udata *udata)
 		cairn_mw_open(mr);
 		return later;
 	}
-	cairn_key_free(dev, mr->pd, key);
+	cairn_key_hide(dev, key);
 	if (later)
-		cairn_dereg_async_begin(dev, mr);
+		mr_release_later(dev, mr);
 	else
 		mr_release(dev, mr);
 	if (!(persist & CAIRN_MR_PERSIST_HOST))

@@ -86,10 +86,11 @@ static int mw_dealloc(struct ib_mw *ibmw)
 	struct cairn_dev *dev = to_cairn_dev(ibmw->device);
 	struct cairn_mw *mw = to_cairn_mw(ibmw);
 
-	cairn_key_free(dev, ibmw->pd, READ_ONCE(mw->mr.key));
+	cairn_key_hide(dev, READ_ONCE(mw->mr.key));
 	cairn_epoch_wait(&dev->nic.epoch);
-	/* After the wait, as a running BIND_MW may have bound it once more. */
+	/* After the wait, as a running BIND_MW may have bound it once more, to another key. */
 	mw_put_region(mw_unbind(mw));
+	cairn_key_free(dev, ibmw->pd, mw->mr.key);
 	kfree(mw);
 	cairn_nic_count(&dev->nic, CAIRN_CTR_MR_RELEASES, 1);
 	return 0;
