@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <rdma/ib_user_verbs.h>
 #include "vt_persist.h"
 #include "vt_test.h"
 
@@ -1547,6 +1548,48 @@ static void host_limit(void)
 	vt_region_destroy(&region);
 }
 
+/* As libcairn does not: move the region to other memory of the same size. */
+static int rereg_raw(struct vt_region *region, size_t off)
+{
+	struct ib_uverbs_rereg_mr_resp resp;
+	struct {
+		struct ib_uverbs_cmd_hdr hdr;
+		struct ib_uverbs_rereg_mr rereg;
+	} cmd = {
+		.hdr = { IB_USER_VERBS_CMD_REREG_MR, sizeof(cmd) / 4, sizeof(resp) / 4 },
+		.rereg = {
+			.response = (uintptr_t)&resp,
+			.mr_handle = region->mr->handle,
+			.flags = IBV_REREG_MR_CHANGE_TRANSLATION,
+			.start = (uintptr_t)region->buf + off,
+			.length = region->len - off,
+			.hca_va = (uintptr_t)region->buf + off,
+			.pd_handle = region->mr->pd->handle,
+		},
+	};
+
+	if (write(db.ctx->cmd_fd, &cmd, sizeof(cmd)) < 0)
+		return errno;
+	region->mr->lkey = resp.lkey;
+	region->mr->rkey = resp.rkey;
+	return 0;
+}
+
+/* A region keeps its limit when it gets other memory. */
+static void host_limit_stays(void)
+{
+	struct pair pair;
+
+	pair_create(&pair, VT_HOST);
+	must(!cairndv_set_flush_limit(pair.to.mr, 20));
+	must(!rereg_raw(&pair.to, 4096));
+	post_recvs(&pair.b, 0, 1);
+	post_write(&pair, 1, 4096, 100, 0);
+	next_flush(&pair, 0);
+	persist_next(pair.a.scq, 1, IBV_WC_REM_OP_ERR, CAIRNDV_PERSIST_NONE);
+	pair_destroy(&pair);
+}
+
 /* --- overlap, order and fence --------------------------------------------- */
 
 static void overlap(void)
@@ -1883,6 +1926,7 @@ static void target_dies(void)
 	X(host_posted_wrong) X(host_posted_faults)			\
 	X(early_host) X(host_without_receive) X(host_bounded)		\
 	X(host_word_between_packets) X(host_slow) X(host_limit)		\
+	X(host_limit_stays)						\
 	X(overlap) X(release_beside_a_slow_flush) X(fence)		\
 	X(tokens_refused) X(late_after_qp) X(late_after_reset)		\
 	X(late_after_mr) X(initiator_gives_up) X(target_dies)

@@ -317,8 +317,9 @@ static u32 mr_declared(const struct cairn_mr *mr)
 	return mr->automatic ? 0 : mr->persist;
 }
 
-/* For mr_rereg_user(): create a region that replaces another. */
-static struct ib_mr *mr_replace(struct ib_pd *ibpd, struct mr_want *want)
+/* For mr_rereg_user(): create a region that replaces @old, and keeps its time limit. */
+static struct ib_mr *mr_replace(struct cairn_mr *old, struct ib_pd *ibpd,
+				struct mr_want *want)
 {
 	struct cairn_mr *mr;
 	int err;
@@ -329,6 +330,7 @@ static struct ib_mr *mr_replace(struct ib_pd *ibpd, struct mr_want *want)
 	if (IS_ERR(mr))
 		return ERR_CAST(mr);
 	mr->replaces = true;
+	mr->flush_limit = old->flush_limit;
 	err = mr_publish(to_cairn_dev(ibpd->device), mr);
 	if (!err)
 		return &mr->ibmr;
@@ -535,7 +537,7 @@ static struct ib_mr *mr_change(struct cairn_mr *mr, int access,
 		/* In another process the address names other memory. */
 		if (mr->umem->owning_mm != current->mm)
 			return ERR_PTR(-EPERM);
-		return mr_replace(ibpd, &want);
+		return mr_replace(mr, ibpd, &want);
 	}
 	write_seqlock_irqsave(&mr->seq, flags);
 	mr->iova = mr_iova(mr, access);
@@ -560,9 +562,9 @@ static struct ib_mr *mr_change(struct cairn_mr *mr, int access,
  *
  * Other pages, or write access to pages that were pinned for reading, need a
  * new MR with a new key. The method of durability does not change, so other
- * pages must support it. Regions of dma-bufs cannot be changed, as libibverbs
- * does not offer it. On-demand regions cannot be changed either, and no region
- * becomes one.
+ * pages must support it, nor does the time limit of host flush. Regions of
+ * dma-bufs cannot be changed, as libibverbs does not offer it. On-demand regions
+ * cannot be changed either, and no region becomes one.
  *
  * Return: NULL when changed in place, the new MR, -EBUSY (a memory window is
  * bound to the MR) or an error of cairn_mr_reg_user().
@@ -591,7 +593,7 @@ static struct ib_mr *mr_rereg_user(struct ib_mr *ibmr, int flags, u64 start,
 	if (!cairn_mw_close(mr))
 		return ERR_PTR(-EBUSY);
 	if (flags & IB_MR_REREG_TRANS)
-		new_ibmr = mr_replace(ibpd, &want);
+		new_ibmr = mr_replace(mr, ibpd, &want);
 	else
 		new_ibmr = mr_change(mr, want.access, ibpd);
 	/* Otherwise ib_core deregisters the old MR next. */
