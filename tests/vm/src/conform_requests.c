@@ -87,6 +87,25 @@ STATEMENT(all_signaled, "ibv_create_qp(3), sq_sig_all",
 	close_ends();
 }
 
+DEVIATION(place_until_polled, "IBTA glossary, outstanding",
+	  "A request is outstanding, and has its place in the send queue, until its completion or that of a later request is polled.",
+	  "It has its place until it is done. A program that posts until ENOMEM and counts nothing needs a completion queue with more room than max_send_wr: see send-queue-overflow in cairn_check(1).")
+{
+	u64 end;
+	u32 i, n;
+
+	open_ends(IBV_QPT_RC);
+	n = a.o.cap.max_send_wr;
+	for (i = 0; i < n; i++)
+		must(!conform_post(i, IBV_WR_RDMA_WRITE, 1));
+	/* Nothing is polled: the next request finds room when the first one is done. */
+	for (end = vt_now_ms() + LONG; conform_post(n, IBV_WR_RDMA_WRITE, 1);)
+		must(vt_now_ms() < end);
+	for (i = 0; i <= n; i++)
+		expect_wc(a.scq, i, IBV_WC_SUCCESS);
+	close_ends();
+}
+
 /* a's request is refused by b, which flushes its own. */
 static void requests_refused(enum ibv_wr_opcode opcode, u32 len, int access,
 			     enum ibv_wc_status status, enum ibv_event_type event)
