@@ -289,6 +289,31 @@ STATEMENT(region_with_window_stays, "IBTA 10.6.7.2",
 	close_ends();
 }
 
+STATEMENT(type_1_has_no_offsets, "IBTA 10.6.7.2, ibv_bind_mw(3)",
+	  "A binding of a window of type 1 that is to be zero based is refused at once, and ends nothing.")
+{
+	struct ibv_mw_bind info = {};
+	struct ibv_mw *mw;
+	struct ibv_mr *mr;
+	u32 key;
+
+	open_ends(IBV_QPT_RC);
+	mw = ibv_alloc_mw(dev[1].pd, IBV_MW_TYPE_1);
+	mr = memory_region(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND);
+	must(mw);
+	must(!memory_bind(b.qp, mw, mr, 0, 100, IBV_ACCESS_REMOTE_WRITE));
+	key = mw->rkey;
+	info.bind_info = (struct ibv_mw_bind_info){
+		mr, (uintptr_t)b.buf, 100,
+		IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_ZERO_BASED,
+	};
+	ktap_eq(ibv_bind_mw(b.qp, mw, &info), EINVAL);
+	ktap_eq(mw->rkey, key);
+	ktap_eq(write_to(key, (uintptr_t)b.buf), IBV_WC_SUCCESS);
+	must(!ibv_dealloc_mw(mw) && !ibv_dereg_mr(mr));
+	close_ends();
+}
+
 STATEMENT(region_must_allow_windows, "IBTA 10.6.7.2",
 	  "A window of a region without the right to bind is refused with a memory window bind error.")
 {

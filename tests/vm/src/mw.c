@@ -377,9 +377,6 @@ static void refused_of(enum ibv_mw_type type)
 		{ "unknown rights", { region, at, 8, REMOTE | 1 << 10 }, 0 },
 		{ "windows of the window",
 		  { region, at, 8, REMOTE | IBV_ACCESS_MW_BIND }, 0 },
-		{ "zero based",
-		  { region, at, 8, REMOTE | IBV_ACCESS_ZERO_BASED },
-		  IBV_MW_TYPE_1 },
 		{ "nothing", { region, at, 0, REMOTE }, IBV_MW_TYPE_2 },
 	};
 

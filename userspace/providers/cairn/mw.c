@@ -48,6 +48,9 @@ int cairn_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw,
 		},
 	};
 
+	/* IBTA 10.6.7.2. As a request it would end the queue pair. */
+	if (bind->bind_info.mw_access_flags & IBV_ACCESS_ZERO_BASED)
+		return EINVAL;
 	return cairn_send_bind(qp, &wr);
 }
 
