@@ -4,6 +4,13 @@
 #include "engine/ahead.h"
 #include "engine/qp.h"
 
+/* Read the ring. A batch that waits in a lane is dropped: it is older than this copy. */
+static void ahead_copy(struct cairn_qpc *qpc, u32 idx, u32 units, void *to)
+{
+	qpc->req.fetched = false;
+	cairn_env_sq_copy(qpc, idx, units, to);
+}
+
 /*
  * Copy units from @idx on. If they follow the present batch, half of that is kept:
  * WQEs start in order, but the last one that was started may be read again when the
@@ -21,8 +28,8 @@ static void ahead_fill(struct cairn_qpc *qpc, struct cairn_ahead *ahead,
 		kept * CAIRN_UNIT_SIZE);
 	ahead->idx = idx - kept;
 	ahead->units = kept + min(avail, CAIRN_AHEAD_UNITS - kept);
-	cairn_env_sq_copy(qpc, idx, ahead->units - kept,
-			  ahead->bytes + kept * CAIRN_UNIT_SIZE);
+	ahead_copy(qpc, idx, ahead->units - kept,
+		   ahead->bytes + kept * CAIRN_UNIT_SIZE);
 }
 
 void cairn_ahead_unit(struct cairn_qpc *qpc, struct cairn_ahead *ahead,
@@ -32,7 +39,7 @@ void cairn_ahead_unit(struct cairn_qpc *qpc, struct cairn_ahead *ahead,
 	u32 off;
 
 	if (!ahead) {
-		cairn_env_sq_copy(qpc, idx, 1, to);
+		ahead_copy(qpc, idx, 1, to);
 		return;
 	}
 	off = idx - ahead->idx;
@@ -50,7 +57,7 @@ static void ahead_rest(struct cairn_qpc *qpc, struct cairn_ahead *ahead,
 	u8 *to = qpc->req.ext->wqe.bytes + CAIRN_UNIT_SIZE;
 
 	if (!ahead) {
-		cairn_env_sq_copy(qpc, idx, n, to);
+		ahead_copy(qpc, idx, n, to);
 		return;
 	}
 	while (n) {

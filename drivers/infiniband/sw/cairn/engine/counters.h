@@ -164,7 +164,7 @@
 	X(RATE_MARKS, rate_marks,					\
 	  "times a limited QP had sent what its rate allows")		\
 	X(RATE_PURGES, rate_purges,					\
-	  "WQEs fetched or selected ahead that a mark removed")			\
+	  "WQEs fetched ahead that a mark dropped")			\
 	X(RATE_BYTES, rate_bytes,					\
 	  "bytes sent under a rate limit, BTH to ICRC")			\
 	X(ROOM_WAITS, room_waits,					\

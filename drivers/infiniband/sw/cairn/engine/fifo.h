@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * The FIFO of a lane: queues that the scheduler has selected and the lane has not served
- * yet. While the lane serves some queues, it prefetches contexts and WQEs of the queues
- * behind them.
+ * The queues that a lane's scheduler has selected and the lane has not served yet, in
+ * order. While the lane serves some queues, it prefetches the contexts of those behind
+ * them. Their WQEs are in another FIFO (engine/ahead.h).
  *
  * Dropping an entry loses nothing, as the queue stays marked in the scheduler until its
  * turn begins.

@@ -52,6 +52,12 @@ cairn_pace_rate_of(const struct cairn_qpc *qpc, enum cairn_side_id side)
 	return side == CAIRN_REQ ? &qpc->req.rate : &qpc->resp.rate;
 }
 
+/* Has the requester had a limit since the last reset? Without its lock it is a hint. */
+static inline bool cairn_pace_limited(const struct cairn_qpc *qpc)
+{
+	return READ_ONCE(qpc->req.rate.kbps);
+}
+
 /* The deadline of a side that waits for its rate; 0: it does not wait. Without the
  * side's lock it is a hint.
  */

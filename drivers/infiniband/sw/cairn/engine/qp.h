@@ -263,6 +263,7 @@ struct cairn_requester {
 	u8 drained : 1;		/* SQ_DRAINED reported */
 	u8 failing : 1;		/* the completion of fail_rec is to come */
 	u8 unreported : 1;	/* ext->wqe.cqe found the CQ full */
+	u8 fetched : 1;		/* WQEs wait for the next turn (engine/ahead.h) */
 	u8 retries;		/* spent since the last progress */
 	u8 rnr_retries;		/* the same */
 	u8 gap_kind;		/* enum cairn_gap_kind: being retransmitted */
@@ -509,6 +510,7 @@ static_assert(offsetofend(struct cairn_responder, rate) <=
 struct cairn_budget {
 	u32 packets;
 	s32 bytes;		/* of packets, CAIRN_HEADER_BYTES each included */
+	struct cairn_ahead *ahead;	/* WQEs of the turn; NULL: none were fetched */
 };
 
 /* Work requests that one run completes. One answer may complete all of them. It is more

@@ -186,6 +186,46 @@ static void req_make_records(struct cairn_qpc *qpc, u32 posted)
 	cairn_env_drop_records(qpc, swr);
 }
 
+/* Will a turn read the ring? It starts a WQE, or goes on with one that its rate has
+ * stopped. A WQE at the cursor that waits for something else is read when it may go on.
+ */
+static bool req_wants_wqes(const struct cairn_qpc *qpc, u64 now)
+{
+	const struct cairn_requester *req = &qpc->req;
+
+	if (req->rate.marked ? req->rate.next > now : req->send_rec != req->new_rec)
+		return false;
+	return cairn_state(qpc) == CAIRN_QP_RTS && !req->rnr_until &&
+	       !req->odp.faulting;
+}
+
+/* The ring unit that it reads first. */
+static u32 req_first_unit(struct cairn_requester *req)
+{
+	if (req->send_rec == req->new_rec)
+		return req->sq_next;
+	return cairn_req_swr(req, req->send_rec)->idx;
+}
+
+void cairn_req_fetch(struct cairn_qpc *qpc, struct cairn_ahead *ahead, u64 now)
+{
+	struct cairn_requester *req = &qpc->req;
+	u32 units;
+
+	cairn_env_assert_held(qpc, CAIRN_REQ);
+	req->fetched = false;
+	ahead->units = 0;
+	if (!req_wants_wqes(qpc, now))
+		return;
+	ahead->idx = req_first_unit(req);
+	units = req_posted_units(qpc) + req->sq_next - ahead->idx;
+	if (!units)
+		return;
+	ahead->units = min_t(u32, units, CAIRN_AHEAD_UNITS);
+	cairn_env_sq_copy(qpc, ahead->idx, ahead->units, ahead->bytes);
+	req->fetched = true;
+}
+
 bool cairn_req_start_wqe(struct cairn_qpc *qpc, bool first,
 			 struct cairn_ahead *ahead, u64 now)
 {

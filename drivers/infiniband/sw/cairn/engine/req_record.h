@@ -25,6 +25,18 @@ static inline struct cairn_swr *cairn_req_swr(struct cairn_requester *req,
  */
 bool cairn_req_start_wqe(struct cairn_qpc *qpc, bool first,
 			 struct cairn_ahead *ahead, u64 now);
+
+/**
+ * cairn_req_fetch() - copy WQEs out of the ring for the next turn
+ * @qpc: the QP
+ * @ahead: memory for the batch; the turn gets it by its budget
+ * @now: CLOCK_MONOTONIC, ns
+ *
+ * The batch begins with the WQE that the turn reads first: the next to start, or the one
+ * that the rate has stopped. It is empty if the turn will read none. Requester lock held.
+ */
+void cairn_req_fetch(struct cairn_qpc *qpc, struct cairn_ahead *ahead, u64 now);
+
 /* Load the WQE of @swr into the requester's copy. @ahead: the batch of this run; NULL:
  * read the ring. Return: false if the host has changed it.
  */

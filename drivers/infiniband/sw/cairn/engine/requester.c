@@ -44,7 +44,7 @@
 struct req_turn {
 	u64 now;
 	struct cairn_budget *budget;
-	struct cairn_ahead ahead;
+	struct cairn_ahead *ahead;
 };
 
 /* IBTA allows up to four times the timeout (9.7.6.1.3): each try waits longer, in case
@@ -207,7 +207,7 @@ static u32 req_count_alike(struct cairn_qpc *qpc, const struct cairn_swr *swr,
 	for (; count < n; count++) {
 		if (req->send_rec + count == req->new_rec &&
 		    (cairn_state(qpc) != CAIRN_QP_RTS ||
-		     !cairn_req_start_wqe(qpc, false, &turn->ahead,
+		     !cairn_req_start_wqe(qpc, false, turn->ahead,
 					  turn->now)))
 			break;
 		if (!req_alike(qpc, swr,
@@ -306,7 +306,7 @@ static bool req_run_local(struct cairn_qpc *qpc, struct cairn_swr *swr,
 	if (swr->local_wait && !cairn_env_invalidated(qpc, CAIRN_REQ))
 		return false;
 	if (!swr->local_done && !swr->local_wait)
-		err = cairn_req_load(qpc, swr, &turn->ahead) ?
+		err = cairn_req_load(qpc, swr, turn->ahead) ?
 			      cairn_env_local(qpc, &req->ext->wqe.send) :
 			      -EINVAL;
 	swr->local_wait = err == -EINPROGRESS;
@@ -334,7 +334,7 @@ static bool req_rate_limit(struct cairn_qpc *qpc, struct cairn_swr *swr,
 	cairn_congestion_limit(qpc, CAIRN_REQ, limit, turn->now);
 	if (qpc->transport != CAIRN_TRANSPORT_UD)
 		return true;
-	if (!cairn_req_load(qpc, swr, &turn->ahead))
+	if (!cairn_req_load(qpc, swr, turn->ahead))
 		return false;
 	ah = cairn_env_ah_rate(qpc, qpc->req.ext->wqe.send.ud.ah);
 	if (ah && (!limit->kbps || ah < limit->kbps))
@@ -366,7 +366,7 @@ struct req_paced {
 
 /*
  * How many of @n packets from the cursor on the rate allows. 0: the mark is set; the
- * cursor stays, and the copy of the WQE is dropped and read from the ring again later.
+ * cursor stays, and all copies of WQEs are dropped and read from the ring again later.
  */
 static u32 req_pace(struct cairn_qpc *qpc, const struct cairn_swr *swr, u32 n,
 		    struct req_paced *paced, struct cairn_ahead *ahead)
@@ -383,6 +383,7 @@ static u32 req_pace(struct cairn_qpc *qpc, const struct cairn_swr *swr, u32 n,
 	paced->pause = paced->pace.limit.kbps && fit <= n;
 	if (!fit) {
 		req->wqe_valid = false;
+		req->fetched = false;
 		cairn_env_count(qpc, CAIRN_CTR_RATE_PURGES,
 				cairn_ahead_purge(ahead, swr->idx));
 	}
@@ -462,10 +463,10 @@ static bool req_send_one(struct cairn_qpc *qpc, struct req_turn *turn)
 		want = req_count_alike(qpc, swr, most, turn);
 	else
 		want = cairn_req_train_count(qpc, swr, most);
-	may = req_pace(qpc, swr, want, &paced, &turn->ahead);
+	may = req_pace(qpc, swr, want, &paced, turn->ahead);
 	if (!may)
 		return false;
-	psns = req_emit(qpc, swr, may, &paced, &turn->ahead);
+	psns = req_emit(qpc, swr, may, &paced, turn->ahead);
 	if (!psns)
 		return !req->odp.faulting;
 	/* A READ request is one packet; its PSNs are those of the responses. */
@@ -506,13 +507,13 @@ static void req_send_all(struct cairn_qpc *qpc, struct req_turn *turn)
 	while (req_may_send(qpc) && cairn_budget_left(turn->budget)) {
 		if (req->send_rec == req->new_rec &&
 		    (cairn_state(qpc) == CAIRN_QP_SQD ||
-		     !cairn_req_start_wqe(qpc, true, &turn->ahead,
+		     !cairn_req_start_wqe(qpc, true, turn->ahead,
 					  turn->now)))
 			return;
 		if (!req_send_one(qpc, turn))
 			return;
 		if (!cairn_qp_reliable(qpc))
-			cairn_comp_reap(qpc, &turn->ahead);
+			cairn_comp_reap(qpc, turn->ahead);
 	}
 }
 
@@ -527,23 +528,41 @@ static bool req_finish(struct cairn_qpc *qpc, struct req_turn *turn)
 	u32 una = req->una_rec, kept = req->kept_rec;
 
 	if (una != req->new_rec)
-		cairn_comp_reap(qpc, &turn->ahead);
+		cairn_comp_reap(qpc, turn->ahead);
 	if (cairn_persist_active(req))
-		cairn_persist_run(qpc, &turn->ahead, turn->now);
+		cairn_persist_run(qpc, turn->ahead, turn->now);
 	return req->una_rec != una || req->kept_rec != kept;
+}
+
+/* Begin a turn with the WQEs that were fetched for it, unless another run dropped them. */
+static void req_take_fetched(struct cairn_qpc *qpc, struct cairn_ahead *ahead)
+{
+	struct cairn_requester *req = &qpc->req;
+
+	if (!req->fetched && ahead->units) {
+		if (req->rate.marked)
+			cairn_env_count(qpc, CAIRN_CTR_RATE_PURGES,
+					cairn_ahead_purge(ahead, ahead->idx));
+		ahead->units = 0;
+	}
+	req->fetched = false;
 }
 
 bool cairn_req_run(struct cairn_qpc *qpc, u64 now, struct cairn_budget *budget)
 {
 	struct cairn_requester *req = &qpc->req;
-	struct req_turn turn __uninitialized;
+	struct cairn_ahead own __uninitialized;
+	struct req_turn turn = {
+		.now = now,
+		.budget = budget,
+		.ahead = budget->ahead ?: &own,
+	};
 	bool more = false;
 
 	cairn_env_assert_held(qpc, CAIRN_REQ);
-	turn.now = now;
-	turn.budget = budget;
-	turn.ahead.idx = 0;
-	turn.ahead.units = 0;
+	own.units = 0;
+	if (budget->ahead)
+		req_take_fetched(qpc, budget->ahead);
 	req->reaps_left = CAIRN_MAX_REAPS;
 	if (req->odp.faulting)
 		cairn_comp_faulted_in(qpc);
@@ -559,7 +578,7 @@ bool cairn_req_run(struct cairn_qpc *qpc, u64 now, struct cairn_budget *budget)
 	while (req_finish(qpc, &turn));
 	if (cairn_state(qpc) == CAIRN_QP_ERR ||
 	    cairn_state(qpc) == CAIRN_QP_SQE)
-		more = !cairn_comp_flush(qpc, &turn.ahead, budget);
+		more = !cairn_comp_flush(qpc, turn.ahead, budget);
 	else
 		req_check_drained(qpc);
 	if (!cairn_qp_reliable(qpc))

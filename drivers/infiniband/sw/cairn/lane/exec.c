@@ -18,10 +18,11 @@
  * unlocks. C pairs with A: the run that takes an event sees everything that its
  * caller wrote before.
  *
- * So no event is lost. An event stays behind in two cases only. The budget was used
- * up: the lane has the QP marked. Or the side is bound to another CPU (lane/drain.h):
- * the end of the binding, a full barrier and a read of the events there pair with B
- * and the second check of the binding here.
+ * So no event is lost. An event stays behind in three cases only. The budget was used
+ * up: the lane has the QP marked. Or the lane has the lock to fetch WQEs
+ * (cairn_exec_fetch()): a turn follows. Or the side is bound to another CPU
+ * (lane/drain.h): the end of the binding, a full barrier and a read of the events there
+ * pair with B and the second check of the binding here.
  */
 #include <linux/bitops.h>
 #include <linux/delay.h>
@@ -39,6 +40,7 @@
 #include "engine/comp_rx.h"
 #include "engine/pace.h"
 #include "engine/persist_resp.h"
+#include "engine/req_record.h"
 #include "engine/requester.h"
 #include "engine/responder.h"
 #include "engine/train.h"
@@ -90,7 +92,8 @@ static void exec_unlock_side(struct cairn_exec_side *state)
 }
 
 /* Take the events. Every post records one. So a requester without an event and
- * without outstanding requests need not read the write pointer.
+ * without outstanding requests need not read the write pointer. Neither does one whose
+ * WQEs were fetched just now.
  */
 static void exec_take_events(struct cairn_exec *exec, enum cairn_side_id side)
 {
@@ -99,7 +102,7 @@ static void exec_take_events(struct cairn_exec *exec, enum cairn_side_id side)
 
 	lockdep_assert_held(&exec->side[side].lock);
 	if (side == CAIRN_REQ)
-		exec->look |= told || req->una_rec != req->new_rec;
+		exec->look |= told || (req->una_rec != req->new_rec && !req->fetched);
 }
 
 /* Was the packet sent by the peer of the connection, to the address that it is
@@ -266,16 +269,6 @@ static bool exec_rxq_add(struct cairn_exec_side *state, struct sk_buff *skb)
 	return room;
 }
 
-/* A wait for the rate limit has ended, begun, or both. */
-static void exec_pace_changed(struct cairn_exec *exec, enum cairn_side_id side,
-			      u64 waited, u64 now, u32 packets)
-{
-	lockdep_assert_held(&exec->side[side].lock);
-	trace_cairn_rate_turn(exec, side, waited, now, packets);
-	if (cairn_paced_until(exec->qpc, side))
-		cairn_lane_purge(exec);
-}
-
 /*
  * Receive what has arrived, then send what is due. Each has its own budget:
  * otherwise a flood of requests would delay their ACK. Return: true when work is
@@ -304,9 +297,10 @@ static bool exec_round(struct cairn_exec *exec, enum cairn_side_id side,
 		more = cairn_req_run(exec->qpc, now, tx);
 		cairn_lane_arm(exec, side, cairn_req_expiry(exec->qpc, now));
 	}
+	/* A wait for the rate has ended, begun, or both. */
 	if (cairn_paced_until(exec->qpc, side) != waited)
-		exec_pace_changed(exec, side, waited, now,
-				  before - tx->packets);
+		trace_cairn_rate_turn(exec, side, waited, now,
+				      before - tx->packets);
 	return more || !skb_queue_empty_lockless(&state->rxq);
 }
 
@@ -415,6 +409,43 @@ void cairn_exec_serve(struct cairn_exec *exec, enum cairn_side_id side, u32 rx,
 	exec_record(state);
 	if (spin_trylock(&state->lock))
 		exec_run(exec, side, NULL, rx, tx);
+}
+
+void cairn_exec_serve_fetched(struct cairn_exec *exec, u32 rx, struct cairn_budget *tx)
+{
+	struct cairn_exec_side *state = &exec->side[CAIRN_REQ];
+
+	if (spin_trylock(&state->lock)) {
+		if (!cairn_drain_elsewhere(state)) {
+			exec_run(exec, CAIRN_REQ, NULL, rx, tx);
+			return;
+		}
+		exec_unlock_side(state);
+	}
+	cairn_exec_serve(exec, CAIRN_REQ, rx, tx);
+}
+
+/* The time that a requester which waits for its rate is compared with. */
+static u64 exec_rate_time(const struct cairn_exec *exec)
+{
+	return cairn_paced_until(exec->qpc, CAIRN_REQ) ? ktime_get_ns() : 0;
+}
+
+bool cairn_exec_fetch(struct cairn_exec *exec, struct cairn_ahead *wqes)
+{
+	struct cairn_exec_side *state = &exec->side[CAIRN_REQ];
+	bool here;
+
+	if (!spin_trylock(&state->lock))
+		return false;
+	here = !cairn_drain_elsewhere(state);
+	if (here) {
+		exec->look = true;
+		cairn_req_fetch(exec->qpc, wqes, exec_rate_time(exec));
+	}
+	/* The turn that follows takes the events of CPUs that failed to get the lock. */
+	spin_unlock(&state->lock);
+	return here;
 }
 
 static void exec_record_and_run(struct cairn_exec *exec,

@@ -34,6 +34,7 @@
 #include "engine/qp.h"
 #include "lane/wheel.h"
 
+struct cairn_ahead;
 struct cairn_lane;
 
 /* Bounds of one rxq, and so of the memory that a peer can make us use for one QP
@@ -289,6 +290,21 @@ void cairn_exec_unlock(struct cairn_exec *exec);
  */
 u32 cairn_exec_release(struct cairn_exec *exec, const u64 *tokens, u32 count,
 		       u32 status);
+
+/**
+ * cairn_exec_fetch() - fetch the WQEs of a turn of the requester
+ * @exec: the QP; the caller serves the requester soon, whatever is returned
+ * @wqes: memory for them, the caller's until the turn is over
+ *
+ * Context: below cairn_cpu_lock().
+ * Return: false: nothing was fetched, as the requester runs elsewhere.
+ */
+bool cairn_exec_fetch(struct cairn_exec *exec, struct cairn_ahead *wqes);
+
+/* Run the requester if its lock is free, after cairn_exec_fetch() returned true. @tx->ahead
+ * has the WQEs. Otherwise as cairn_exec_serve().
+ */
+void cairn_exec_serve_fetched(struct cairn_exec *exec, u32 rx, struct cairn_budget *tx);
 
 /* Record an event and run the side if its lock is free. @rx limits the packets
  * received. @tx is the budget for sending and is decreased. Below cairn_cpu_lock().

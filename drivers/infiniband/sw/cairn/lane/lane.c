@@ -22,6 +22,7 @@
 #include "device/cpu.h"
 #include "device/mrcache.h"
 #include "device/vector.h"
+#include "engine/pace.h"
 #include "engine/requester.h"
 #include "engine/window.h"
 #include "lane/drain.h"
@@ -53,7 +54,7 @@
 #define CAIRN_TIMER_PARTS	3
 #define CAIRN_TIMER_BUDGET	16
 
-/* The WQE of a turn is fetched this many turns before. */
+/* WQE and record of a turn are prefetched this many turns before. */
 #define LANE_WQE_AHEAD		2
 
 static struct cairn_lane *lanes[CAIRN_MAX_LANES];
@@ -130,31 +131,6 @@ void cairn_lane_set_timer(struct cairn_exec *exec, enum cairn_side_id side,
 			lane_disarm(lane, state);
 		lane_start_timer(lane, lane_set_timer(lane, state, deadline));
 	}
-	spin_unlock_irqrestore(&lane->lock, flags);
-}
-
-/* Drop a QP from the FIFO. Return: false if it is not there. */
-static bool lane_unqueue(struct cairn_lane *lane, u32 slot)
-{
-	struct cairn_lane_word *word = lane->words[slot / 64];
-	u64 bit = BIT_ULL(slot % 64);
-
-	lockdep_assert_held(&lane->lock);
-	if (!(word->queued & bit))
-		return false;
-	word->queued &= ~bit;
-	cairn_fifo_purge(&lane->fifo, slot);
-	return true;
-}
-
-void cairn_lane_purge(struct cairn_exec *exec)
-{
-	struct cairn_lane *lane = exec->lane;
-	unsigned long flags;
-
-	spin_lock_irqsave(&lane->lock, flags);
-	if (!exec->stopped && lane_unqueue(lane, exec->slot))
-		cairn_nic_count(exec->nic, CAIRN_CTR_RATE_PURGES, 1);
 	spin_unlock_irqrestore(&lane->lock, flags);
 }
 
@@ -304,21 +280,20 @@ static enum hrtimer_restart lane_timer_expired(struct hrtimer *timer)
 }
 
 /*
- * The stages of a turn: it is selected, its QP's head is fetched, then the context, then
- * WQE and record, and the QP runs. Each stage is done for several turns before the next
- * one, so that the cache lines that it waits for arrive together.
+ * The stages of a turn: it is selected, its QP's head is prefetched, then the context,
+ * then WQE and record. The WQEs are copied into the FIFO, and the QP runs. Each stage is
+ * done for several turns before the next one, so that the cache lines that it waits for
+ * arrive together.
  */
 
-/* Select QPs into the FIFO, in the scheduler's order. They stay marked until their turn
- * begins.
- */
+/* Select QPs, in the scheduler's order. They stay marked until their turn begins. */
 static void lane_select(struct cairn_lane *lane)
 {
 	u32 slot, tries = CAIRN_LANE_TRIES;
 	struct cairn_lane_word *word;
 
 	lockdep_assert_held(&lane->lock);
-	while (!cairn_fifo_full(&lane->fifo) && tries--) {
+	while (!cairn_fifo_full(&lane->selected) && tries--) {
 		slot = cairn_sched_next(&lane->sched);
 		if (slot == CAIRN_SCHED_NONE)
 			return;
@@ -332,21 +307,21 @@ static void lane_select(struct cairn_lane *lane)
 			return;
 		word->queued |= BIT_ULL(slot % 64);
 		prefetch(&word->exec[slot % 64]);
-		cairn_fifo_push(&lane->fifo, slot);
+		cairn_fifo_push(&lane->selected, slot);
 	}
 }
 
-/* The QP of entry @n of the FIFO. */
+/* The QP that was selected as number @n. */
 static struct cairn_exec *lane_nth_qp(struct cairn_lane *lane, u32 n)
 {
-	return cairn_lane_qp(lane, cairn_fifo_peek(&lane->fifo, n));
+	return cairn_lane_qp(lane, cairn_fifo_peek(&lane->selected, n));
 }
 
-/* Fetch the heads of the QPs from entry @first of the FIFO on. */
+/* Prefetch the heads of the QPs from number @first on. */
 static void lane_fetch_heads(struct cairn_lane *lane, u32 first)
 {
 	lockdep_assert_held(&lane->lock);
-	for (; first < cairn_fifo_len(&lane->fifo); first++)
+	for (; first < cairn_fifo_len(&lane->selected); first++)
 		cairn_exec_prefetch_head(lane_nth_qp(lane, first));
 }
 
@@ -354,11 +329,11 @@ static void lane_fetch_heads(struct cairn_lane *lane, u32 first)
 static void lane_fetch_contexts(struct cairn_lane *lane, u32 first)
 {
 	lockdep_assert_held(&lane->lock);
-	for (; first < cairn_fifo_len(&lane->fifo); first++)
+	for (; first < cairn_fifo_len(&lane->selected); first++)
 		cairn_exec_prefetch(lane_nth_qp(lane, first), CAIRN_REQ);
 }
 
-/* Begin the turn of the oldest entry. Return: false: no QP is marked. */
+/* Begin the turn of the QP that was selected first. Return: false: no QP is marked. */
 static bool lane_take_turn(struct cairn_lane *lane, struct cairn_lane_turn *turn)
 {
 	struct cairn_lane_word *word;
@@ -367,7 +342,7 @@ static bool lane_take_turn(struct cairn_lane *lane, struct cairn_lane_turn *turn
 	u64 bit;
 
 	lockdep_assert_held(&lane->lock);
-	if (!cairn_fifo_pop(&lane->fifo, &slot))
+	if (!cairn_fifo_pop(&lane->selected, &slot))
 		return false;
 	word = lane->words[slot / 64];
 	bit = BIT_ULL(slot % 64);
@@ -376,6 +351,7 @@ static bool lane_take_turn(struct cairn_lane *lane, struct cairn_lane_turn *turn
 	exec->running++;
 	cairn_sched_clear(&lane->sched, slot);
 	turn->exec = exec;
+	turn->fetched = false;
 	turn->sides = xchg(&exec->wanted, 0);
 	if (word->posted & bit) {
 		word->posted &= ~bit;
@@ -405,7 +381,7 @@ static void lane_next_vector(struct cairn_lane *lane, bool idle)
 	spin_lock_irq(&lane->lock);
 	lane_end_vector(lane);
 	cairn_watches_poll(lane, idle);
-	fetched = cairn_fifo_len(&lane->fifo);
+	fetched = cairn_fifo_len(&lane->selected);
 	lane_select(lane);
 	lane_fetch_heads(lane, fetched);
 	lane_fetch_contexts(lane, fetched);
@@ -415,9 +391,24 @@ static void lane_next_vector(struct cairn_lane *lane, bool idle)
 	spin_unlock_irq(&lane->lock);
 }
 
-/* The turn of one side, within its share in bytes. BH off. Return: bytes sent. */
-static u32 lane_serve_share(struct cairn_exec *exec, enum cairn_side_id side)
+/* The requester's part of a turn. @wqes: its place in the FIFO. */
+static void lane_serve_requester(const struct cairn_lane_turn *turn,
+				 struct cairn_ahead *wqes, struct cairn_budget *tx)
 {
+	tx->ahead = wqes;
+	if (turn->fetched) {
+		cairn_exec_serve_fetched(turn->exec, CAIRN_LANE_BUDGET, tx);
+		return;
+	}
+	wqes->units = 0;
+	cairn_exec_serve(turn->exec, CAIRN_REQ, CAIRN_LANE_BUDGET, tx);
+}
+
+/* The turn of one side, within its share in bytes. BH off. Return: bytes sent. */
+static u32 lane_serve_share(const struct cairn_lane_turn *turn,
+			    enum cairn_side_id side, struct cairn_ahead *wqes)
+{
+	struct cairn_exec *exec = turn->exec;
 	struct cairn_budget tx = {
 		.packets = CAIRN_LANE_BUDGET,
 		.bytes = cairn_sched_share_begin(&exec->debt[side]),
@@ -429,21 +420,25 @@ static u32 lane_serve_share(struct cairn_exec *exec, enum cairn_side_id side)
 		return 0;
 	}
 	__this_cpu_write(cairn_lane_here, exec->lane->number + 1);
-	cairn_exec_serve(exec, side, CAIRN_LANE_BUDGET, &tx);
+	if (side == CAIRN_REQ)
+		lane_serve_requester(turn, wqes, &tx);
+	else
+		cairn_exec_serve(exec, side, CAIRN_LANE_BUDGET, &tx);
 	__this_cpu_write(cairn_lane_here, 0);
 	cairn_sched_share_end(&exec->debt[side], tx.bytes);
 	return bytes - tx.bytes;
 }
 
 /* One turn. BH off. Return: bytes sent. */
-static s32 lane_serve_turn(const struct cairn_lane_turn *turn)
+static s32 lane_serve_turn(const struct cairn_lane_turn *turn,
+			   struct cairn_ahead *wqes)
 {
 	unsigned int side;
 	s32 sent = 0;
 
 	cairn_nic_count(turn->exec->nic, CAIRN_CTR_LANE_TURNS, 1);
 	for_each_set_bit(side, &turn->sides, CAIRN_SIDES)
-		sent += lane_serve_share(turn->exec, side);
+		sent += lane_serve_share(turn, side, wqes);
 	return sent;
 }
 
@@ -453,11 +448,41 @@ static bool lane_has_turns(const struct cairn_lane *lane)
 	return lane->vector.next < lane->vector.num;
 }
 
-/* Fetch what turn @n starts with, if there is such a turn. */
-static void lane_fetch_wqe(const struct cairn_lane_vector *vector, u32 n)
+/* Prefetch what turn @n starts with, if there is such a turn. */
+static void lane_prefetch_wqe(const struct cairn_lane_vector *vector, u32 n)
 {
 	if (n < vector->num)
 		cairn_req_prefetch_start(vector->turn[n].exec->qpc);
+}
+
+/* May the mark of a rate drop WQEs of the vector? */
+static bool lane_is_limited(const struct cairn_lane_vector *vector)
+{
+	u32 i;
+
+	for (i = 0; i < vector->num; i++)
+		if (cairn_pace_limited(vector->turn[i].exec->qpc))
+			return true;
+	return false;
+}
+
+/* Fetch the WQEs of all turns into the FIFO, if a mark may drop some. Without it a turn
+ * reads its ring itself, which costs less, and so does a single turn. BH off.
+ */
+static void lane_fetch_wqes(struct cairn_lane_vector *vector)
+{
+	u32 i;
+
+	if (vector->num <= 1 || !lane_is_limited(vector))
+		return;
+	for (i = 0; i < vector->num; i++)
+		lane_prefetch_wqe(vector, i);
+	for (i = 0; i < vector->num; i++) {
+		struct cairn_lane_turn *turn = &vector->turn[i];
+
+		if (turn->sides & BIT(CAIRN_REQ))
+			turn->fetched = cairn_exec_fetch(turn->exec, &vector->wqes[i]);
+	}
 }
 
 /* Serve the turns of the vector until @bytes are used up. The others are first in the next
@@ -470,11 +495,11 @@ static void lane_serve_vector(struct cairn_lane *lane, s32 *bytes)
 
 	cairn_clock_begin_vector(vector->num - vector->next);
 	for (i = 0; i < LANE_WQE_AHEAD; i++)
-		lane_fetch_wqe(vector, vector->next + i);
+		lane_prefetch_wqe(vector, vector->next + i);
 	while (lane_has_turns(lane)) {
 		i = vector->next++;
-		lane_fetch_wqe(vector, i + LANE_WQE_AHEAD);
-		*bytes -= lane_serve_turn(&vector->turn[i]);
+		lane_prefetch_wqe(vector, i + LANE_WQE_AHEAD);
+		*bytes -= lane_serve_turn(&vector->turn[i], &vector->wqes[i]);
 		if (*bytes <= 0 || need_resched())
 			break;
 	}
@@ -503,8 +528,10 @@ static bool lane_round(struct cairn_lane *lane, bool idle)
 	cairn_cpu_lock();
 	cairn_env_plug();
 	do {
-		if (!lane_has_turns(lane))
+		if (!lane_has_turns(lane)) {
 			lane_next_vector(lane, idle && !turns);
+			lane_fetch_wqes(&lane->vector);
+		}
 		turns += lane->vector.num;
 		lane_serve_vector(lane, &bytes);
 	} while (lane->vector.num && !lane_has_turns(lane) && bytes > 0 &&
@@ -591,6 +618,7 @@ static int lane_thread(void *data)
 void cairn_lane_leave(struct cairn_exec *exec)
 {
 	struct cairn_lane *lane = exec->lane;
+	u64 bit = BIT_ULL(exec->slot % 64);
 	struct cairn_lane_word *word;
 	unsigned int side;
 
@@ -598,9 +626,11 @@ void cairn_lane_leave(struct cairn_exec *exec)
 	exec->stopped = true;
 	word = lane->words[exec->slot / 64];
 	word->exec[exec->slot % 64] = NULL;
-	word->used &= ~BIT_ULL(exec->slot % 64);
-	word->posted &= ~BIT_ULL(exec->slot % 64);
-	lane_unqueue(lane, exec->slot);
+	word->used &= ~bit;
+	word->posted &= ~bit;
+	if (word->queued & bit)
+		cairn_fifo_purge(&lane->selected, exec->slot);
+	word->queued &= ~bit;
 	for (side = 0; side < CAIRN_SIDES; side++)
 		if (exec->side[side].alarm.set)
 			lane_disarm(lane, &exec->side[side]);

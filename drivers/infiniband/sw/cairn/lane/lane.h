@@ -5,8 +5,9 @@
  *
  * A QP has a slot in the lane's scheduler. Any context marks the slot, without a
  * lock, when the thread has to run the QP. The thread takes a vector of turns at a time
- * and selects the QPs of the next ones into its FIFO. Stage by stage it prefetches what
- * their runs need while it serves others (lane_select() and those behind it).
+ * and selects the QPs of the next ones. It fetches the WQEs of all turns into its FIFO
+ * before it serves the first. Stage by stage it prefetches what runs need while it serves
+ * others (lane_select() and those behind it).
  *
  * The lane's lock is the innermost one: it is taken below side locks, with interrupts
  * off. Below it only locks of the kernel are taken: those of hrtimers and of wake-ups.
@@ -20,6 +21,7 @@
 #include <linux/wait.h>
 #include "device/share.h"
 #include "device/vector.h"
+#include "engine/ahead.h"
 #include "engine/fifo.h"
 #include "engine/sched.h"
 #include "engine/slots.h"
@@ -31,18 +33,22 @@
 struct cairn_lane_word {
 	u64 used;			/* a bit for each exec that is not NULL */
 	u64 posted;			/* ready bits taken; the turn has not begun */
-	u64 queued;			/* in the lane's FIFO */
+	u64 queued;			/* in lane->selected */
 	struct cairn_exec *exec[64];
 };
 
 struct cairn_lane_turn {
 	struct cairn_exec *exec;	/* counted in its running */
 	unsigned long sides;		/* those that want the turn */
+	bool fetched;			/* the requester's WQEs are in wqes */
 };
 
-/* Turns that are taken together. */
+/* Turns that are taken together, and the FIFO of their WQEs: those of a turn are together,
+ * in the order of the turns (engine/ahead.h).
+ */
 struct cairn_lane_vector {
 	struct cairn_lane_turn turn[CAIRN_VECTOR];
+	struct cairn_ahead wqes[CAIRN_VECTOR];
 	u32 num;
 	u32 next;			/* the first that has not been served */
 };
@@ -50,7 +56,7 @@ struct cairn_lane_vector {
 struct cairn_lane {
 	spinlock_t lock;		/* irqsave */
 	struct cairn_sched sched;	/* its owner is the lock's holder */
-	struct cairn_fifo fifo;
+	struct cairn_fifo selected;	/* QPs of the next turns */
 	struct cairn_lane_vector vector;	/* for the thread */
 	struct cairn_lane_word **words;	/* by scheduler word; NULL: not in use */
 	struct mutex slots_lock;	/* slots; adding and removing words */
@@ -138,17 +144,6 @@ static inline void cairn_lane_arm(struct cairn_exec *exec,
 	if (cairn_alarm_move(&exec->side[side].alarm, deadline))
 		cairn_lane_set_timer(exec, side, deadline);
 }
-
-/**
- * cairn_lane_purge() - drop the WQEs of a QP from the FIFO (origins.rst, F2)
- * @exec: the QP; the caller holds the lock of the side that waits for its rate
- *
- * Entries of other QPs keep their order. No work is lost: if the QP has other work,
- * it is still marked in the scheduler.
- *
- * Context: any.
- */
-void cairn_lane_purge(struct cairn_exec *exec);
 
 /* Remove @exec from the lane and wait until thread and timer do not run it. Sleeps. */
 void cairn_lane_leave(struct cairn_exec *exec);

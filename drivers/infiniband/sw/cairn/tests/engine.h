@@ -70,9 +70,12 @@ static inline struct pair pair_new(u64 seed, const struct sim_qp_init *init,
 				   u16 pmtu)
 {
 	struct cairn_qp_attrs attrs = sim_attrs;
+	struct pair pair;
 
 	attrs.pmtu = pmtu;
-	return pair_with(seed, init, &attrs);
+	pair = pair_with(seed, init, &attrs);
+	pair.s->lane = 300;
+	return pair;
 }
 
 /*

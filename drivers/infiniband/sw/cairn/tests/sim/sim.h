@@ -28,6 +28,7 @@
 #include "engine/completer.h"
 #include "engine/persist_resp.h"
 #include "engine/qp.h"
+#include "engine/req_record.h"
 #include "engine/requester.h"
 #include "engine/responder.h"
 #include "engine/sq_resize.h"
@@ -240,6 +241,8 @@ struct sim_qp {
 	struct cairn_qi_rung rung;	/* pointer of a doorbell, not handled yet */
 	struct sim_rq *rq;
 	struct sim_rq own_rq;
+	struct cairn_ahead wqes;	/* fetched for its turn in a lane */
+	bool wqes_wait;		/* ... which has not begun */
 	bool rq_rings;		/* posting a receive wakes the responder */
 	bool kicked[CAIRN_SIDES];
 	u32 kicks[CAIRN_SIDES];	/* by the engine */
@@ -305,6 +308,8 @@ struct sim {
 	u32 latency_ns;
 	u32 byte_ps;		/* picoseconds to transmit a byte */
 	u32 budget;		/* packets of one turn; 0: random */
+	u16 lane;		/* per mille of turns: some QP's WQEs are fetched */
+	struct sim_rand lane_rand;	/* separate: it does not influence the events */
 	u64 busy_until;		/* the machines may be late until then */
 	bool dead[SIM_HOSTS];	/* no packet reaches this host */
 	bool calm;		/* no faults any more */
@@ -422,6 +427,12 @@ void sim_leave(struct sim_qp *qp);
 
 /* Run the engine of one side now. */
 void sim_turn(struct sim_qp *qp, enum cairn_side_id side);
+
+/* Fetch the WQEs of @qp for its turn in a lane, and give it that turn. Other turns may be
+ * between them.
+ */
+void sim_fetch(struct sim_qp *qp);
+void sim_lane_turn(struct sim_qp *qp);
 
 /* The first seed, and the number of seeds: CAIRN_SEED and SEEDS in the environment. */
 u64 sim_first_seed(void);

@@ -87,6 +87,7 @@ struct sim *sim_new_at(const char *test, u64 seed)
 	sim->seed = seed;
 	sim->rand.state = seed * 0x9e3779b97f4a7c15ULL;
 	sim->cpu_rand.state = ~sim->rand.state;
+	sim->lane_rand.state = sim->rand.state + 1;
 	/* any time but 0, which means "no deadline" */
 	sim->now = SIM_SEC + sim_below(&sim->rand, SIM_SEC);
 	sim->cc = (struct cairn_cc_params)CAIRN_DCQCN_DEFAULTS;
@@ -305,10 +306,11 @@ void sim_leave(struct sim_qp *qp)
 	}
 }
 
-void sim_turn(struct sim_qp *qp, enum cairn_side_id side)
+static void world_turn(struct sim_qp *qp, enum cairn_side_id side,
+		       struct cairn_ahead *ahead)
 {
 	struct sim *sim = qp->s;
-	struct cairn_budget budget = { .packets = turn_budget(sim) };
+	struct cairn_budget budget = { .packets = turn_budget(sim), .ahead = ahead };
 	bool more;
 
 	/* enough for the packets, or not */
@@ -326,6 +328,35 @@ void sim_turn(struct sim_qp *qp, enum cairn_side_id side)
 		sim_fail(sim, "%u ACKs or NAKs in one turn", sim->turn_acks);
 	if (more)
 		cairn_env_kick(&qp->c, side);
+}
+
+void sim_fetch(struct sim_qp *qp)
+{
+	sim_enter(qp, CAIRN_REQ);
+	cairn_req_fetch(&qp->c, &qp->wqes, qp->s->now);
+	sim_leave(qp);
+	qp->wqes_wait = true;
+}
+
+void sim_lane_turn(struct sim_qp *qp)
+{
+	if (!qp->wqes_wait)
+		qp->wqes.units = 0;
+	qp->wqes_wait = false;
+	world_turn(qp, CAIRN_REQ, &qp->wqes);
+}
+
+/* At random the turn is one of a lane, which has fetched the WQEs of some QP before. */
+void sim_turn(struct sim_qp *qp, enum cairn_side_id side)
+{
+	struct sim *sim = qp->s;
+
+	if (sim->lane && sim_chance(&sim->lane_rand, sim->lane))
+		sim_fetch(sim->qp[sim_below(&sim->lane_rand, sim->qps)]);
+	if (sim->lane && side == CAIRN_REQ && sim_below(&sim->lane_rand, 2))
+		sim_lane_turn(qp);
+	else
+		world_turn(qp, side, NULL);
 }
 
 static u64 world_deadline(const struct sim_qp *qp, enum cairn_side_id side)
