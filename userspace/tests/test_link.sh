@@ -246,6 +246,39 @@ dkms_finds_another_ib_core() {
 	said "CAIRN_OFA=$src/$(uname -m)/$kernel KBUILD"
 }
 
+# the same, as a file for make. DKMS goes on after a failure: make must not.
+dkms_tells_make_of_it() {
+	local kernel=6.17.0-1008-nvidia-64k modules src=$CAIRN_LINK_ROOT/usr/src/ofa_kernel
+
+	machine <<<''
+	modules=$CAIRN_LINK_ROOT/lib/modules/$kernel
+	rm -rf "$src"
+	mkdir -p "$modules"
+	echo 'updates/dkms/ib_core.ko.zst:' >"$modules/modules.dep"
+	printf 'include ofa.mk\nall:\n\t@echo $(CAIRN_OFA) $(KBUILD_EXTRA_SYMBOLS)\n' >"$work/Makefile"
+	"$source/../debian/ofa" $kernel "$work/ofa.mk"
+	! make -s -C "$work" >"$work/out" 2>&1 || return
+	said 'install mlnx-ofed-kernel-dkms' || return
+	mkdir -p "$src/default"
+	: >"$src/default/Module.symvers"
+	"$source/../debian/ofa" $kernel "$work/ofa.mk"
+	make -s -C "$work" >"$work/out" 2>&1 || return
+	said "$src/default $src/default/Module.symvers" || return
+	echo 'kernel/drivers/infiniband/core/ib_core.ko:' >"$modules/modules.dep"
+	"$source/../debian/ofa" $kernel "$work/ofa.mk"
+	[ ! -s "$work/ofa.mk" ]
+}
+
+# DKMS 3.0 reads its file, prints the variables in double quotes, and reads that
+dkms_may_read_its_file_twice() {
+	# shellcheck disable=SC2016
+	env -i PATH="$PATH" dkms_tree=/var/lib/dkms kernelver=6.1 kernel_source_dir=/usr/src/linux bash -c '
+		. "$1"
+		once=${MAKE[0]}
+		eval "twice=\"$once\""
+		[ "$once" = "$twice" ]' - "$source/../debian/cairn-dkms.dkms" >"$work/out" 2>&1 && silent
+}
+
 # shown_as NAME REST: the netdev in "ip -o link"
 shown_as() { echo "7: $1: <BROADCAST,UP> mtu 1500 qdisc noqueue state UP group default\\    $2" >>"$CAIRN_LINK_ROOT/link"; }
 
@@ -413,7 +446,7 @@ wrong_commands() {
 echo "KTAP version 1"
 for t in makes_links again_adds_nothing takes_names by_netdev waits_for_netdev by_mac by_mac_of_function by_path \
 	by_default_route follows_default_route bad_choices old_device_ends bad_lines \
-	checks_only takes_what_is_shown no_words_become_commands failure_stops_no_other names_missing_module dkms_names_missing_modules dkms_finds_another_ib_core other_netdev \
+	checks_only takes_what_is_shown no_words_become_commands failure_stops_no_other names_missing_module dkms_names_missing_modules dkms_finds_another_ib_core dkms_tells_make_of_it dkms_may_read_its_file_twice other_netdev \
 	somebody_was_faster one_at_a_time no_file wrong_commands; do
 	$t
 	result $? $t
