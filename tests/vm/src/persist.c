@@ -1264,6 +1264,42 @@ static void host_pairs(void)
 	pairs_end(pairs);
 }
 
+/* The requester answers for its own peer while that sends responses: the answer is behind a
+ * READ that waits for the first of two others, which take several turns.
+ */
+static void host_posted_at_peer(void)
+{
+	struct vt_opts opts = VT_OPTS;
+	struct ibv_qp_ex *qpx;
+	struct pair pair;
+	uint64_t token;
+	int i;
+
+	opts.rd_atomic = 2;
+	memset(&pair, 0, sizeof(pair));
+	must(!vt_end_create_ex(&pair.a, &db, &opts, BUF, IBV_QP_EX_WITH_RDMA_READ));
+	must(!vt_end_create(&pair.b, &db, &opts, BUF));
+	must(!vt_connect(&pair.a, &pair.b));
+	must(!vt_region_create(&pair.to, &db, VT_HOST, BUF, 0));
+	post_recvs(&pair.b, 0, 1);
+	post_write(&pair, 1, 0, 3000, 0);
+	token = next_flush(&pair, 0).token;
+	qpx = ibv_qp_to_qp_ex(pair.a.qp);
+	ibv_wr_start(qpx);
+	qpx->wr_flags = 0;
+	for (i = 0; i < 3; i++) {
+		ibv_wr_rdma_read(qpx, pair.b.mr->rkey, (uintptr_t)pair.b.buf);
+		ibv_wr_set_sge(qpx, pair.a.mr->lkey, (uintptr_t)pair.a.buf, 256 << 10);
+	}
+	qpx->wr_id = 2;
+	qpx->wr_flags = IBV_SEND_SIGNALED;
+	must(!cairndv_wr_persist_done(qpx, &token, 1, 0));
+	must(!ibv_wr_complete(qpx));
+	next_written(&pair, 1);
+	next_posted(&pair.a, 2, IBV_WC_SUCCESS);
+	pair_destroy(&pair);
+}
+
 /* The middle of a chain: passed on to @next by @hop, and answered with a fence behind it. */
 static void host_posted_fence(void)
 {
@@ -1923,7 +1959,7 @@ static void target_dies(void)
 	X(host_failure) X(host_plain_write) X(host_atomics)	\
 	X(plain_slow) X(host_wakes) X(host_group_commit)		\
 	X(host_pairs) X(host_posted) X(host_posted_fence)		\
-	X(host_posted_wrong) X(host_posted_faults)			\
+	X(host_posted_wrong) X(host_posted_faults) X(host_posted_at_peer)	\
 	X(early_host) X(host_without_receive) X(host_bounded)		\
 	X(host_word_between_packets) X(host_slow) X(host_limit)		\
 	X(host_limit_stays)						\

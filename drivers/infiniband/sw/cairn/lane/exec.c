@@ -448,16 +448,6 @@ bool cairn_exec_fetch(struct cairn_exec *exec, struct cairn_ahead *wqes)
 	return here;
 }
 
-static void exec_record_and_run(struct cairn_exec *exec,
-				enum cairn_side_id side)
-{
-	struct cairn_exec_side *state = &exec->side[side];
-
-	exec_record(state);
-	if (spin_trylock(&state->lock))
-		exec_run_inline(exec, side, NULL);
-}
-
 /* Run a side after the current run of this CPU. Its event has been recorded. */
 static void exec_hand_on(struct cairn_exec_side *state)
 {
@@ -478,6 +468,28 @@ static void exec_hand_on(struct cairn_exec_side *state)
 	else
 		handed->first = state;
 	handed->last = state;
+}
+
+/* Are packets received below a run of this CPU, as act_mirred of older kernels does? A run
+ * of theirs could wait for the responder's lock that the run below it has
+ * (cairn_exec_release()).
+ */
+static bool exec_is_nested(void)
+{
+	return __this_cpu_read(exec_handed.depth);
+}
+
+/* Run the side here, or behind the run that this CPU is in. */
+static void exec_record_and_run(struct cairn_exec *exec,
+				enum cairn_side_id side)
+{
+	struct cairn_exec_side *state = &exec->side[side];
+
+	exec_record(state);
+	if (exec_is_nested())
+		exec_hand_on(state);
+	else if (spin_trylock(&state->lock))
+		exec_run_inline(exec, side, NULL);
 }
 
 /* All of them share the budget of one inline run. The sides stay valid, as they were
@@ -584,15 +596,15 @@ void cairn_exec_disown(struct sk_buff *skb)
 	nf_reset_ct(skb);
 }
 
-/* Run with @skb now, if nothing is queued before it and the lock is free. Return:
- * false if not; then the caller runs the side for events of the meantime.
+/* Run with @skb now, if nothing is queued before it, the lock is free, and this CPU is in no
+ * run. Return: false if not; then the caller runs the side for events of the meantime.
  */
 static bool exec_rx_now(struct cairn_exec *exec, enum cairn_side_id side,
 			struct sk_buff *skb)
 {
 	struct cairn_exec_side *state = &exec->side[side];
 
-	if (!skb_queue_empty_lockless(&state->rxq) ||
+	if (exec_is_nested() || !skb_queue_empty_lockless(&state->rxq) ||
 	    !spin_trylock(&state->lock))
 		return false;
 	if (!cairn_drain_elsewhere(state)) {
