@@ -560,6 +560,7 @@ bool cairn_req_run(struct cairn_qpc *qpc, u64 now, struct cairn_budget *budget)
 	bool more = false;
 
 	cairn_env_assert_held(qpc, CAIRN_REQ);
+	own.idx = 0;
 	own.units = 0;
 	if (budget->ahead)
 		req_take_fetched(qpc, budget->ahead);

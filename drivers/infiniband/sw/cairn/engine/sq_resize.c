@@ -23,8 +23,8 @@ void cairn_sq_resize(struct cairn_qpc *qpc, u32 depth, struct cairn_swr **swr,
 	for (n = req->kept_rec; n != req->new_rec; n++)
 		(*swr)[n & mask] = old[n & req->swr_mask];
 	req->swr = *swr;
-	req->fetched = false;
 	req->swr_mask = mask;
+	req->fetched = false;
 	qpc->sq_depth = depth;
 	*swr = old;
 }

@@ -448,12 +448,21 @@ bool cairn_exec_fetch(struct cairn_exec *exec, struct cairn_ahead *wqes)
 	return here;
 }
 
+/* Is this CPU in a run? act_mirred of older kernels receives packets below the call that
+ * sends them. A run with these could wait for the lock of the responder that sends
+ * (cairn_exec_release()).
+ */
+static bool exec_in_run(void)
+{
+	return __this_cpu_read(exec_handed.depth);
+}
+
 /* Run a side after the current run of this CPU. Its event has been recorded. */
 static void exec_hand_on(struct cairn_exec_side *state)
 {
 	struct exec_handed *handed = this_cpu_ptr(&exec_handed);
 
-	if (!handed->depth) {
+	if (!exec_in_run()) {
 		cairn_lane_ready(state->exec, state - state->exec->side);
 		return;
 	}
@@ -470,15 +479,6 @@ static void exec_hand_on(struct cairn_exec_side *state)
 	handed->last = state;
 }
 
-/* Are packets received below a run of this CPU, as act_mirred of older kernels does? A run
- * of theirs could wait for the responder's lock that the run below it has
- * (cairn_exec_release()).
- */
-static bool exec_is_nested(void)
-{
-	return __this_cpu_read(exec_handed.depth);
-}
-
 /* Run the side here, or behind the run that this CPU is in. */
 static void exec_record_and_run(struct cairn_exec *exec,
 				enum cairn_side_id side)
@@ -486,7 +486,7 @@ static void exec_record_and_run(struct cairn_exec *exec,
 	struct cairn_exec_side *state = &exec->side[side];
 
 	exec_record(state);
-	if (exec_is_nested())
+	if (exec_in_run())
 		exec_hand_on(state);
 	else if (spin_trylock(&state->lock))
 		exec_run_inline(exec, side, NULL);
@@ -604,7 +604,7 @@ static bool exec_rx_now(struct cairn_exec *exec, enum cairn_side_id side,
 {
 	struct cairn_exec_side *state = &exec->side[side];
 
-	if (exec_is_nested() || !skb_queue_empty_lockless(&state->rxq) ||
+	if (exec_in_run() || !skb_queue_empty_lockless(&state->rxq) ||
 	    !spin_trylock(&state->lock))
 		return false;
 	if (!cairn_drain_elsewhere(state)) {
@@ -762,7 +762,7 @@ bool cairn_exec_hand(struct cairn_exec *exec, enum cairn_side_id side,
 	struct cairn_exec_side *state = &exec->side[side];
 	bool taken;
 
-	if (!exec->path || !__this_cpu_read(exec_handed.depth) ||
+	if (!exec->path || !exec_in_run() ||
 	    !spin_trylock(&state->lock))
 		return false;
 	taken = exec_takes(exec, side, parcel);

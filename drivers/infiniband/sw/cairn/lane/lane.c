@@ -281,9 +281,9 @@ static enum hrtimer_restart lane_timer_expired(struct hrtimer *timer)
 
 /*
  * The stages of a turn: it is selected, its QP's head is prefetched, then the context,
- * then WQE and record. The WQEs are copied into the FIFO, and the QP runs. Each stage is
- * done for several turns before the next one, so that the cache lines that it waits for
- * arrive together.
+ * then WQE and record, and the QP runs. If one of the QPs is limited, the WQEs of all are
+ * copied into the FIFO before that. Each stage is done for several turns before the next
+ * one, so that the cache lines that it waits for arrive together.
  */
 
 /* Select QPs, in the scheduler's order. They stay marked until their turn begins. */
@@ -318,7 +318,7 @@ static struct cairn_exec *lane_nth_qp(struct cairn_lane *lane, u32 n)
 }
 
 /* Prefetch the heads of the QPs from number @first on. */
-static void lane_fetch_heads(struct cairn_lane *lane, u32 first)
+static void lane_prefetch_heads(struct cairn_lane *lane, u32 first)
 {
 	lockdep_assert_held(&lane->lock);
 	for (; first < cairn_fifo_len(&lane->selected); first++)
@@ -326,7 +326,7 @@ static void lane_fetch_heads(struct cairn_lane *lane, u32 first)
 }
 
 /* The same for their contexts. */
-static void lane_fetch_contexts(struct cairn_lane *lane, u32 first)
+static void lane_prefetch_contexts(struct cairn_lane *lane, u32 first)
 {
 	lockdep_assert_held(&lane->lock);
 	for (; first < cairn_fifo_len(&lane->selected); first++)
@@ -376,15 +376,15 @@ static void lane_end_vector(struct cairn_lane *lane)
 static void lane_next_vector(struct cairn_lane *lane, bool idle)
 {
 	struct cairn_lane_vector *vector = &lane->vector;
-	u32 fetched;
+	u32 first;
 
 	spin_lock_irq(&lane->lock);
 	lane_end_vector(lane);
 	cairn_watches_poll(lane, idle);
-	fetched = cairn_fifo_len(&lane->selected);
+	first = cairn_fifo_len(&lane->selected);
 	lane_select(lane);
-	lane_fetch_heads(lane, fetched);
-	lane_fetch_contexts(lane, fetched);
+	lane_prefetch_heads(lane, first);
+	lane_prefetch_contexts(lane, first);
 	while (vector->num < CAIRN_VECTOR &&
 	       lane_take_turn(lane, &vector->turn[vector->num]))
 		vector->num++;
@@ -395,13 +395,12 @@ static void lane_next_vector(struct cairn_lane *lane, bool idle)
 static void lane_serve_requester(const struct cairn_lane_turn *turn,
 				 struct cairn_ahead *wqes, struct cairn_budget *tx)
 {
-	tx->ahead = wqes;
-	if (turn->fetched) {
-		cairn_exec_serve_fetched(turn->exec, CAIRN_LANE_BUDGET, tx);
+	if (!turn->fetched) {
+		cairn_exec_serve(turn->exec, CAIRN_REQ, CAIRN_LANE_BUDGET, tx);
 		return;
 	}
-	wqes->units = 0;
-	cairn_exec_serve(turn->exec, CAIRN_REQ, CAIRN_LANE_BUDGET, tx);
+	tx->ahead = wqes;
+	cairn_exec_serve_fetched(turn->exec, CAIRN_LANE_BUDGET, tx);
 }
 
 /* The turn of one side, within its share in bytes. BH off. Return: bytes sent. */

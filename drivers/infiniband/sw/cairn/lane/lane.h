@@ -5,9 +5,9 @@
  *
  * A QP has a slot in the lane's scheduler. Any context marks the slot, without a
  * lock, when the thread has to run the QP. The thread takes a vector of turns at a time
- * and selects the QPs of the next ones. It fetches the WQEs of all turns into its FIFO
- * before it serves the first. Stage by stage it prefetches what runs need while it serves
- * others (lane_select() and those behind it).
+ * and selects the QPs of the next ones. If one of the QPs is limited, it copies the WQEs of
+ * all turns into its FIFO before it serves any. Stage by stage it prefetches what runs
+ * need while it serves others (lane_select() and those behind it).
  *
  * The lane's lock is the innermost one: it is taken below side locks, with interrupts
  * off. Below it only locks of the kernel are taken: those of hrtimers and of wake-ups.
