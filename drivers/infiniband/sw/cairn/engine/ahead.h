@@ -10,10 +10,10 @@
  *
  * If one of the selected QPs is limited, a lane copies a batch of each of them before it
  * serves any (origins.rst, F2). So the WQEs of several QPs wait, in the order of their
- * turns. Such a batch is in the lane's memory, and req.fetched says whether the QP's turn may use it. The
- * flag is under the requester's lock, and any run clears it that reads the ring or sets
- * the rate's mark. A reset clears it, too. So a batch that waits is never older than the
- * QP, and other runs need not know where it is.
+ * turns. Such a batch is in the lane's memory, and req.fetched says whether the QP's turn
+ * may use it. The flag is under the requester's lock, and any run clears it that reads the
+ * ring or sets the rate's mark. A reset clears it, too. So a batch that waits is never
+ * older than the QP, and other runs need not know where it is.
  */
 #ifndef CAIRN_ENGINE_AHEAD_H
 #define CAIRN_ENGINE_AHEAD_H
