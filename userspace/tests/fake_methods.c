@@ -164,10 +164,19 @@ static void method_peer(const struct ib_uverbs_ioctl_hdr *hdr)
 
 static void method_cq(const struct ib_uverbs_ioctl_hdr *hdr)
 {
-	assert(hdr->method_id == CAIRN_METHOD_LOOK_CQ && hdr->num_attrs == 1);
-	assert(hdr->attrs[0].attr_id == CAIRN_ATTR_LOOK_CQ &&
-	       !hdr->attrs[0].len);
-	fake.looked_at = hdr->attrs[0].data;
+	const struct ib_uverbs_attr *attr = &hdr->attrs[0];
+
+	assert(hdr->num_attrs == 1);
+	if (hdr->method_id == CAIRN_METHOD_YIELD) {
+		assert(attr->attr_id == CAIRN_ATTR_YIELD_US &&
+		       attr->len == sizeof(fake.yield_us));
+		memcpy(&fake.yield_us, &attr->data, sizeof(fake.yield_us));
+		fake.yields++;
+		return;
+	}
+	assert(hdr->method_id == CAIRN_METHOD_LOOK_CQ);
+	assert(attr->attr_id == CAIRN_ATTR_LOOK_CQ && !attr->len);
+	fake.looked_at = attr->data;
 	fake.looks++;
 }
 

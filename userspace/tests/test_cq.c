@@ -289,6 +289,88 @@ static void completions_that_wait_extended(void)
 	close_cq();
 }
 
+static bool finds_nothing(void)
+{
+	struct ibv_poll_cq_attr attr = {};
+	struct ibv_wc wc;
+
+	if (cqx)
+		return ibv_start_poll(cqx, &attr) == ENOENT;
+	return !fake.ops.poll_cq(cq, 1, &wc);
+}
+
+/* Return: polls that find nothing until one makes a system call. */
+static uint32_t polls_to_yield(void)
+{
+	uint32_t polls = 1;
+	int yields;
+
+	do {
+		yields = fake.yields;
+		/* An error is taken by the call, which the fake does not count then. */
+		fake.ioctl_bytes[0] = 0;
+		ktap_ok(finds_nothing());
+	} while (fake.yields == yields && !fake.ioctl_bytes[0] && ++polls < 1000000);
+	return polls;
+}
+
+/* Polls that find nothing leave the CPU to others: the sooner and longer, the more often
+ * others want it. A completion begins the count anew.
+ */
+static void yields_of(void)
+{
+	static const uint32_t busy[][2] = {
+		{ 1024, 10 }, { 512, 20 }, { 256, 40 }, { 128, 80 }, { 64, 100 },
+		{ 32, 100 }, { 16, 100 }, { 16, 100 },
+	};
+	static const uint32_t alone[] = { 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192,
+					  16384, 16384 };
+	struct cairn_cqe cqe = { .wr_id = 5 };
+	struct ibv_wc wc;
+	unsigned int i;
+
+	for (i = 0; i < sizeof(busy) / sizeof(busy[0]); i++) {
+		ktap_eq(polls_to_yield(), busy[i][0]);
+		ktap_eq(fake.yield_us, busy[i][1]);
+	}
+	for (i = 0; i < 15; i++)
+		ktap_ok(finds_nothing());
+	fake_complete(ring, &cqe);
+	if (!cqx) {
+		ktap_eq(fake.ops.poll_cq(cq, 1, &wc), 1);
+	} else {
+		ktap_ok(!finds_nothing());
+		ibv_end_poll(cqx);
+	}
+	fake.ioctl_errors[0] = EAGAIN;
+	ktap_eq(polls_to_yield(), 16);
+	for (i = 0; i < sizeof(alone) / sizeof(alone[0]); i++) {
+		fake.ioctl_errors[0] = EAGAIN;
+		ktap_eq(polls_to_yield(), alone[i]);
+	}
+	/* its sleep is short again */
+	ktap_eq(polls_to_yield(), 16384);
+	ktap_eq(fake.yield_us, 10);
+	/* a module without the method is not asked again */
+	fake.ioctl_errors[0] = EPROTONOSUPPORT;
+	ktap_eq(polls_to_yield(), 8192);
+	ktap_eq(polls_to_yield(), 1000000);
+}
+
+static void yields(void)
+{
+	open_cq(4, 0);
+	yields_of();
+	close_cq();
+}
+
+static void yields_extended(void)
+{
+	open_cq_ex(4, 0, false);
+	yields_of();
+	close_cq();
+}
+
 static uint32_t arm(int solicited_only)
 {
 	ktap_eq(fake.ops.req_notify_cq(cq, solicited_only), 0);
@@ -965,6 +1047,8 @@ static const struct ktap_test tests[] = {
 	KTAP(batches),
 	KTAP(completions_that_wait),
 	KTAP(completions_that_wait_extended),
+	KTAP(yields),
+	KTAP(yields_extended),
 	KTAP(arming_a_queue_with_completions),
 	KTAP(wallclock_does_not_go_back),
 	KTAP(wallclock_follows_a_step),

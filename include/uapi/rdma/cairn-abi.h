@@ -478,6 +478,7 @@ enum cairn_peer_methods {
 
 enum cairn_cq_methods {
 	CAIRN_METHOD_LOOK_CQ = (1U << 12),
+	CAIRN_METHOD_YIELD,
 };
 
 /* In: the QP. Out: struct cairn_qp_rate, as much as there is room for. */
@@ -889,6 +890,17 @@ struct cairn_prepare_ring_resp {
 enum cairn_look_cq_attrs {
 	CAIRN_ATTR_LOOK_CQ = (1U << 12),
 };
+
+/*
+ * The host has polled and found nothing: sleep, if another task wants the CPU. A signal
+ * ends the sleep. In: microseconds (__u32), 1 to CAIRN_MAX_YIELD_US. EAGAIN: no other task
+ * wants the CPU.
+ */
+enum cairn_yield_attrs {
+	CAIRN_ATTR_YIELD_US = (1U << 12),
+};
+
+#define CAIRN_MAX_YIELD_US	1000
 
 #ifndef __cplusplus
 #define CAIRN_ABI_ASSERT(e) _Static_assert(e, #e)

@@ -10,8 +10,13 @@
 #include <rdma/cairn-abi.h>
 #include <rdma/ib_user_verbs.h>
 #include <rdma/rdma_user_ioctl_cmds.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include "vt.h"
 #include "vt_test.h"
@@ -109,6 +114,7 @@ static void without_a_context(void)
 	struct cairn_set_persistent persistent = {};
 	struct cairn_cc cc = {};
 	char path[100];
+	u32 us = 1;
 	int fd;
 
 	snprintf(path, sizeof(path), "/dev/infiniband/%s", da.ctx->device->dev_name);
@@ -135,6 +141,7 @@ static void without_a_context(void)
 	ktap_eq(CALL_AT(fd, TUNING, SET_PERSISTENT,
 			attr_in(CAIRN_ATTR_SET_PERSISTENT, &persistent, sizeof(persistent))),
 		EINVAL);
+	ktap_eq(CALL_AT(fd, CQ, YIELD, attr_in(CAIRN_ATTR_YIELD_US, &us, sizeof(us))), EINVAL);
 	close(fd);
 }
 
@@ -386,6 +393,86 @@ static void questions(void)
 	vt_end_destroy(&ud);
 }
 
+static int call_yield(u32 us)
+{
+	return CALL(CQ, YIELD, attr_in(CAIRN_ATTR_YIELD_US, &us, sizeof(us)));
+}
+
+/* A child that always wants this CPU. */
+static pid_t start_hog(void)
+{
+	pid_t child;
+
+	must(vt_stay_on(sched_getcpu()));
+	child = fork();
+	must(child >= 0);
+	if (child)
+		return child;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (;;)
+		;
+}
+
+static void end_hog(pid_t child)
+{
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	must(vt_stay_on(-1));
+}
+
+/* A yield sleeps if another task wants the CPU, and only then. */
+static void yields(void)
+{
+	u64 end = vt_now_ms() + (u64)vt_ms(20000);
+	pid_t child;
+
+	ktap_eq(call_yield(0), EINVAL);
+	ktap_eq(call_yield(CAIRN_MAX_YIELD_US + 1), EINVAL);
+	/* kernel threads want it now and then */
+	while (call_yield(1) != EAGAIN && vt_now_ms() < end)
+		;
+	ktap_ok(vt_now_ms() < end);
+	child = start_hog();
+	ktap_eq(call_yield(1), 0);
+	ktap_eq(call_yield(CAIRN_MAX_YIELD_US), 0);
+	end_hog(child);
+}
+
+/* Return: how often the process leaves the CPU while it polls an empty queue. */
+static long polls_that_slept(struct ibv_cq *cq, struct ibv_cq_ex *cqx)
+{
+	struct ibv_poll_cq_attr attr = {};
+	struct rusage before, after;
+	struct ibv_wc wc;
+	int i;
+
+	must(!getrusage(RUSAGE_SELF, &before));
+	for (i = 0; i < 4000; i++)
+		if (cqx)
+			must(ibv_start_poll(cqx, &attr) == ENOENT);
+		else
+			must(!ibv_poll_cq(cq, 1, &wc));
+	must(!getrusage(RUSAGE_SELF, &after));
+	return after.ru_nvcsw - before.ru_nvcsw;
+}
+
+/* So a program whose peer needs the same CPU does not keep it for its time slice. */
+static void polls_yield(void)
+{
+	struct ibv_cq_init_attr_ex attr = { .cqe = 16 };
+	struct ibv_cq *cq = ibv_create_cq(da.ctx, 16, NULL, NULL, 0);
+	struct ibv_cq_ex *cqx = ibv_create_cq_ex(da.ctx, &attr);
+	pid_t child;
+
+	must(cq && cqx);
+	child = start_hog();
+	ktap_ok(polls_that_slept(cq, NULL) >= 50);
+	ktap_ok(polls_that_slept(NULL, cqx) >= 50);
+	end_hog(child);
+	ktap_eq(ibv_destroy_cq(cq), 0);
+	ktap_eq(ibv_destroy_cq(ibv_cq_ex_to_cq(cqx)), 0);
+}
+
 /* The oldest interface of uverbs has commands that call the verbs of kernel consumers. These
  * trust the pointers beside a ring, which a process writes here. ib_core refuses the commands,
  * as the device does not ask for them. It refuses all of them after a change of rights, so this
@@ -418,7 +505,7 @@ static void kernel_verbs(void)
 #define TESTS(X)							\
 	X(kernel_verbs) X(without_a_context) X(pointers)		\
 	X(host_flushes) X(settings) X(congestion_control) X(rings)	\
-	X(questions)
+	X(questions) X(yields) X(polls_yield)
 
 VT_TESTS(TESTS)
 

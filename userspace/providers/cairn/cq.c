@@ -25,6 +25,21 @@ VERBS_RESP(cairn_cq_ex_resp, struct ib_uverbs_ex_create_cq_resp,
 
 #define CQ_EACH_QP	0xffffffffU	/* cairn_cq_discard.qpn: no number of a QP */
 
+/*
+ * Polls before a yield. 16 take less time than the call. 16384 take far more, so that the
+ * calls of a program with a CPU of its own cost little.
+ */
+#define CQ_MIN_PATIENCE		16U
+#define CQ_FIRST_PATIENCE	1024U
+#define CQ_MAX_PATIENCE		16384U
+
+/*
+ * Microseconds of a yield. Natively 10 are a few times what the sleep costs. A program may
+ * have other work than its completions, which 100 delay.
+ */
+#define CQ_MIN_YIELD		10U
+#define CQ_MAX_YIELD		100U
+
 static struct cairn_cq *cq_alloc(void)
 {
 	struct cairn_cq *cq = calloc(1, sizeof(*cq));
@@ -32,6 +47,8 @@ static struct cairn_cq *cq_alloc(void)
 	if (!cq)
 		return NULL;
 	cairn_queue_init(&cq->queue);
+	cq->empty.patience = CQ_FIRST_PATIENCE;
+	cq->empty.us = CQ_MIN_YIELD;
 	pthread_spin_init(&cq->arm_lock, PTHREAD_PROCESS_PRIVATE);
 	return cq;
 }
@@ -242,7 +259,7 @@ int cairn_cq_poll(struct cairn_cq *cq, int num_entries, struct ibv_wc *wc,
 {
 	struct cairn_ring *ring = &cq->queue.ring;
 	const struct cairn_cqe *cqe;
-	bool look = false;
+	bool look = false, yield = false;
 	uint32_t start;
 	int n = 0;
 
@@ -261,9 +278,15 @@ int cairn_cq_poll(struct cairn_cq *cq, int num_entries, struct ibv_wc *wc,
 		cairn_cq_watch_poll(cq, n < num_entries);
 	if (ring->index != start)
 		look = cairn_ring_polled(ring);
+	if (n)
+		cq->empty.polls = 0;
+	else
+		yield = cairn_cq_tires(cq);
 	cairn_cq_unlock(cq);
 	if (__builtin_expect(look, 0))
 		cairn_cq_look(cq);
+	if (__builtin_expect(yield, 0))
+		cairn_cq_yield(cq);
 	return n;
 }
 
@@ -276,6 +299,39 @@ void cairn_cq_look(struct cairn_cq *cq)
 
 	cairn_method_attrs(ibcq->context, CAIRN_OBJECT_CQ,
 			   CAIRN_METHOD_LOOK_CQ, &attr, 1);
+}
+
+static uint32_t cq_min(uint32_t a, uint32_t b) { return a < b ? a : b; }
+static uint32_t cq_max(uint32_t a, uint32_t b) { return a > b ? a : b; }
+
+/* Another task wanted the CPU. */
+static void cq_was_busy(struct cairn_cq_empty *empty)
+{
+	empty->patience = cq_max(empty->patience / 2, CQ_MIN_PATIENCE);
+	empty->us = cq_min(empty->us * 2, CQ_MAX_YIELD);
+}
+
+static void cq_was_alone(struct cairn_cq_empty *empty)
+{
+	empty->patience = cq_min(empty->patience * 2, CQ_MAX_PATIENCE);
+	empty->us = cq_max(empty->us / 2, CQ_MIN_YIELD);
+}
+
+void cairn_cq_yield(struct cairn_cq *cq)
+{
+	uint32_t us = cairn_ring_load(&cq->empty.us);
+	int err = cairn_method_object(cq->vcq.cq.context, CAIRN_OBJECT_CQ, CAIRN_METHOD_YIELD,
+				      cairn_method_attr(CAIRN_ATTR_YIELD_US, &us, sizeof(us)));
+
+	cairn_cq_lock(cq);
+	cq->empty.polls = 0;
+	if (!err)
+		cq_was_busy(&cq->empty);
+	else if (err == EAGAIN)
+		cq_was_alone(&cq->empty);
+	else	/* an older module, or the device was removed */
+		cq->empty.patience = UINT32_MAX;
+	cairn_cq_unlock(cq);
 }
 
 int cairn_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc)

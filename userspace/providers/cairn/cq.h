@@ -38,6 +38,11 @@ struct cairn_cq {
 	const struct cairn_cqe *cur;	/* extended poll: current completion */
 	/* ... and whether one is under way: its entries are not to be published. */
 	bool polling;
+	struct cairn_cq_empty {
+		uint32_t polls;		/* that found nothing, since the last yield */
+		uint32_t patience;	/* so many of them, then a yield */
+		uint32_t us;		/* of the next one */
+	} empty;
 };
 
 static inline struct cairn_cq *to_ccq(struct ibv_cq *cq)
@@ -80,6 +85,12 @@ static inline bool cairn_cq_watched(const struct cairn_cq *cq)
 	return __builtin_expect(cq->watch, 0);
 }
 
+/* A poll found nothing. Return: whether to call cairn_cq_yield(). Locked. */
+static inline bool cairn_cq_tires(struct cairn_cq *cq)
+{
+	return __builtin_expect(++cq->empty.polls >= cq->empty.patience, 0);
+}
+
 /* The program polls a watched queue, and finds its end if @drained. */
 void cairn_cq_watch_poll(struct cairn_cq *cq, bool drained);
 /* ... and sees this completion. Return: the status that it sees. */
@@ -90,6 +101,13 @@ void cairn_cq_overrun(struct cairn_cq *cq);
 
 /* The device looks at what was polled or armed. Not locked: it is a system call. */
 void cairn_cq_look(struct cairn_cq *cq);
+
+/*
+ * Leaves the CPU for a short time to other tasks that want it. The more often there are
+ * some, the fewer polls precede the next call, and the longer it sleeps. Not locked: it is
+ * a system call.
+ */
+void cairn_cq_yield(struct cairn_cq *cq);
 
 struct ibv_cq *cairn_create_cq(struct ibv_context *ctx, int cqe,
 			       struct ibv_comp_channel *channel,

@@ -32,7 +32,7 @@ static int cqex_start_poll(struct ibv_cq_ex *ibcq,
 {
 	struct cairn_cq *cq = to_ccq_ex(ibcq);
 	struct cairn_ring *ring = &cq->queue.ring;
-	bool look = false;
+	bool look = false, yield;
 
 	if (attr->comp_mask)
 		return EINVAL;
@@ -40,6 +40,7 @@ static int cqex_start_poll(struct ibv_cq_ex *ibcq,
 	if (cairn_cq_ready(cq)) {
 		cqex_take(cq);
 		cq->polling = true;
+		cq->empty.polls = 0;
 		return 0;
 	}
 	if (cairn_cq_watched(cq))
@@ -47,9 +48,12 @@ static int cqex_start_poll(struct ibv_cq_ex *ibcq,
 	/* Publish the index behind skipped completions. */
 	if (ring->index != cairn_ring_load(&ring->host->index))
 		look = cairn_ring_polled(ring);
+	yield = cairn_cq_tires(cq);
 	cairn_cq_unlock(cq);
 	if (look)
 		cairn_cq_look(cq);
+	if (__builtin_expect(yield, 0))
+		cairn_cq_yield(cq);
 	return ENOENT;
 }
 

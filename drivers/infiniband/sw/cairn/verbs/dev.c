@@ -48,6 +48,7 @@
 #include "verbs/tuning.h"
 #include "verbs/udata.h"
 #include "verbs/xrc.h"
+#include "verbs/yield.h"
 
 static const struct cairn_verbs_net *dev_net_layer;
 static struct workqueue_struct *dev_remove_wq;
@@ -232,6 +233,7 @@ static const struct uapi_definition dev_uapi_defs[] = {
 	UAPI_DEF_CHAIN(cairn_rate_defs),
 	UAPI_DEF_CHAIN(cairn_peer_defs),
 	UAPI_DEF_CHAIN(cairn_cq_wait_defs),
+	UAPI_DEF_CHAIN(cairn_yield_defs),
 	UAPI_DEF_CHAIN(cairn_fault_defs),
 	{},
 };
