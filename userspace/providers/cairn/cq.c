@@ -259,8 +259,8 @@ int cairn_cq_poll(struct cairn_cq *cq, int num_entries, struct ibv_wc *wc,
 {
 	struct cairn_ring *ring = &cq->queue.ring;
 	const struct cairn_cqe *cqe;
-	bool look = false, yield = false;
-	uint32_t start;
+	uint32_t start, yield_us = 0;
+	bool look = false;
 	int n = 0;
 
 	cairn_cq_lock(cq);
@@ -281,12 +281,12 @@ int cairn_cq_poll(struct cairn_cq *cq, int num_entries, struct ibv_wc *wc,
 	if (n)
 		cq->empty.polls = 0;
 	else
-		yield = cairn_cq_tires(cq);
+		yield_us = cairn_cq_tires(cq);
 	cairn_cq_unlock(cq);
 	if (__builtin_expect(look, 0))
 		cairn_cq_look(cq);
-	if (__builtin_expect(yield, 0))
-		cairn_cq_yield(cq);
+	if (__builtin_expect(yield_us, 0))
+		cairn_cq_yield(cq, yield_us);
 	return n;
 }
 
@@ -317,9 +317,8 @@ static void cq_was_alone(struct cairn_cq_empty *empty)
 	empty->us = cq_max(empty->us / 2, CQ_MIN_YIELD);
 }
 
-void cairn_cq_yield(struct cairn_cq *cq)
+void cairn_cq_yield(struct cairn_cq *cq, uint32_t us)
 {
-	uint32_t us = cairn_ring_load(&cq->empty.us);
 	int err = cairn_method_object(cq->vcq.cq.context, CAIRN_OBJECT_CQ, CAIRN_METHOD_YIELD,
 				      cairn_method_attr(CAIRN_ATTR_YIELD_US, &us, sizeof(us)));
 

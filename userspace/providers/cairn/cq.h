@@ -85,10 +85,12 @@ static inline bool cairn_cq_watched(const struct cairn_cq *cq)
 	return __builtin_expect(cq->watch, 0);
 }
 
-/* A poll found nothing. Return: whether to call cairn_cq_yield(). Locked. */
-static inline bool cairn_cq_tires(struct cairn_cq *cq)
+/* A poll found nothing. Return: what to call cairn_cq_yield() with; 0: not now. Locked. */
+static inline uint32_t cairn_cq_tires(struct cairn_cq *cq)
 {
-	return __builtin_expect(++cq->empty.polls >= cq->empty.patience, 0);
+	if (__builtin_expect(++cq->empty.polls < cq->empty.patience, 1))
+		return 0;
+	return cq->empty.us;
 }
 
 /* The program polls a watched queue, and finds its end if @drained. */
@@ -103,11 +105,11 @@ void cairn_cq_overrun(struct cairn_cq *cq);
 void cairn_cq_look(struct cairn_cq *cq);
 
 /*
- * Leaves the CPU for a short time to other tasks that want it. The more often there are
- * some, the fewer polls precede the next call, and the longer it sleeps. Not locked: it is
- * a system call.
+ * Leaves the CPU for so many microseconds to other tasks that want it. The more often there
+ * are some, the fewer polls precede the next call, and the longer it sleeps. Not locked: it
+ * is a system call.
  */
-void cairn_cq_yield(struct cairn_cq *cq);
+void cairn_cq_yield(struct cairn_cq *cq, uint32_t us);
 
 struct ibv_cq *cairn_create_cq(struct ibv_context *ctx, int cqe,
 			       struct ibv_comp_channel *channel,

@@ -32,7 +32,8 @@ static int cqex_start_poll(struct ibv_cq_ex *ibcq,
 {
 	struct cairn_cq *cq = to_ccq_ex(ibcq);
 	struct cairn_ring *ring = &cq->queue.ring;
-	bool look = false, yield;
+	bool look = false;
+	uint32_t yield_us;
 
 	if (attr->comp_mask)
 		return EINVAL;
@@ -48,12 +49,12 @@ static int cqex_start_poll(struct ibv_cq_ex *ibcq,
 	/* Publish the index behind skipped completions. */
 	if (ring->index != cairn_ring_load(&ring->host->index))
 		look = cairn_ring_polled(ring);
-	yield = cairn_cq_tires(cq);
+	yield_us = cairn_cq_tires(cq);
 	cairn_cq_unlock(cq);
 	if (look)
 		cairn_cq_look(cq);
-	if (__builtin_expect(yield, 0))
-		cairn_cq_yield(cq);
+	if (__builtin_expect(yield_us, 0))
+		cairn_cq_yield(cq, yield_us);
 	return ENOENT;
 }
 
