@@ -657,6 +657,7 @@ static void *poll_all_the_time(void *arg)
 static void posts_beside_the_lane(void)
 {
 	pthread_t poster[THREADS], poller, other;
+	u32 turns;
 	int i;
 
 	begin_test();
@@ -681,10 +682,11 @@ static void posts_beside_the_lane(void)
 	pthread_join(other, NULL);
 	__atomic_store_n(&stop_lane, true, __ATOMIC_RELAXED);
 	pthread_join(poller, NULL);
-	/* Both paths were taken. */
+	/* Both paths were taken. On a busy host one owner may have rung for all its posts. */
 	ktap_ok(count_of(CAIRN_CTR_LANE_WAKEUPS) > 10);
-	for (i = 0; i < 2 * THREADS; i++)
-		ktap_ok(all_queues[i].turns > 10);
+	for (i = turns = 0; i < 2 * THREADS; i++)
+		turns += all_queues[i].turns;
+	ktap_ok(turns > 10);
 	for (i = 0; i < 2 * THREADS; i++)
 		leave_queue(&all_queues[i]);
 	for (i = 0; i < THREADS; i++)
