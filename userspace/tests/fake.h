@@ -45,8 +45,7 @@ struct fake {
 	uint32_t more_sge;		/* than requested, of new queues */
 	int looks;			/* doorbells of completion queues */
 	uint64_t looked_at;		/* the handle of the last one */
-	int yields;			/* polls that asked for other tasks */
-	uint32_t yield_us;		/* the sleep of the last one */
+	uint32_t yield_us;		/* of the last CAIRN_METHOD_YIELD */
 	uint32_t rung;			/* queues of all doorbells */
 	struct cairn_doorbell doorbell;	/* the last */
 	struct cairn_persist_done persist_done[CAIRN_MAX_PERSIST_DONES];	/* the last */

@@ -171,7 +171,6 @@ static void method_cq(const struct ib_uverbs_ioctl_hdr *hdr)
 		assert(attr->attr_id == CAIRN_ATTR_YIELD_US &&
 		       attr->len == sizeof(fake.yield_us));
 		memcpy(&fake.yield_us, &attr->data, sizeof(fake.yield_us));
-		fake.yields++;
 		return;
 	}
 	assert(hdr->method_id == CAIRN_METHOD_LOOK_CQ);

@@ -476,6 +476,7 @@ enum cairn_peer_methods {
 	CAIRN_METHOD_QUERY_PEER = (1U << 12),
 };
 
+/* CAIRN_METHOD_YIELD needs no queue. It is here because the device has eight methods. */
 enum cairn_cq_methods {
 	CAIRN_METHOD_LOOK_CQ = (1U << 12),
 	CAIRN_METHOD_YIELD,

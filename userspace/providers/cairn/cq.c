@@ -34,8 +34,8 @@ VERBS_RESP(cairn_cq_ex_resp, struct ib_uverbs_ex_create_cq_resp,
 #define CQ_MAX_PATIENCE		16384U
 
 /*
- * Microseconds of a yield. Natively 10 are a few times what the sleep costs. A program may
- * have other work than its completions, which 100 delay.
+ * Microseconds of a yield. The least is more than the switches of a sleep take natively.
+ * The greatest is what other work of the program may have to wait.
  */
 #define CQ_MIN_YIELD		10U
 #define CQ_MAX_YIELD		100U
@@ -301,20 +301,23 @@ void cairn_cq_look(struct cairn_cq *cq)
 			   CAIRN_METHOD_LOOK_CQ, &attr, 1);
 }
 
-static uint32_t cq_min(uint32_t a, uint32_t b) { return a < b ? a : b; }
-static uint32_t cq_max(uint32_t a, uint32_t b) { return a > b ? a : b; }
-
 /* Another task wanted the CPU. */
 static void cq_was_busy(struct cairn_cq_empty *empty)
 {
-	empty->patience = cq_max(empty->patience / 2, CQ_MIN_PATIENCE);
-	empty->us = cq_min(empty->us * 2, CQ_MAX_YIELD);
+	if (empty->patience > CQ_MIN_PATIENCE)
+		empty->patience /= 2;
+	empty->us *= 2;
+	if (empty->us > CQ_MAX_YIELD)
+		empty->us = CQ_MAX_YIELD;
 }
 
 static void cq_was_alone(struct cairn_cq_empty *empty)
 {
-	empty->patience = cq_min(empty->patience * 2, CQ_MAX_PATIENCE);
-	empty->us = cq_max(empty->us / 2, CQ_MIN_YIELD);
+	if (empty->patience < CQ_MAX_PATIENCE)
+		empty->patience *= 2;
+	empty->us /= 2;
+	if (empty->us < CQ_MIN_YIELD)
+		empty->us = CQ_MIN_YIELD;
 }
 
 void cairn_cq_yield(struct cairn_cq *cq, uint32_t us)

@@ -85,7 +85,7 @@ static inline bool cairn_cq_watched(const struct cairn_cq *cq)
 	return __builtin_expect(cq->watch, 0);
 }
 
-/* A poll found nothing. Return: what to call cairn_cq_yield() with; 0: not now. Locked. */
+/* A poll found nothing. Return: microseconds for cairn_cq_yield(); 0: no call. Locked. */
 static inline uint32_t cairn_cq_tires(struct cairn_cq *cq)
 {
 	if (__builtin_expect(++cq->empty.polls < cq->empty.patience, 1))

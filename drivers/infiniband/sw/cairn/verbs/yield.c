@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * CAIRN_METHOD_YIELD: a process that polls and finds nothing leaves the CPU to other tasks.
- * One of them may have to do the work that the process waits for. sched_yield() would not
- * help: the caller has used less of the CPU than they have, and the scheduler takes it again.
+ * One of them may have to do the work that the process waits for. After sched_yield() the
+ * scheduler may choose the caller again, if it has used less of the CPU than they have.
  */
 #include <linux/hrtimer.h>
 #include <linux/ktime.h>
