@@ -368,6 +368,89 @@ static void yields_extended(void)
 	close_cq();
 }
 
+/* The doorbell for all posts whose lanes are lazy, so often. */
+static void expect_rings(uint32_t n)
+{
+	ktap_eq(fake.doorbells, n);
+	ktap_ok(!n || fake.doorbell.qid == CAIRN_DOORBELL_ALL);
+}
+
+static bool finds_one(void)
+{
+	struct cairn_cqe cqe = { .wr_id = 5 };
+
+	fake_complete(ring, &cqe);
+	if (finds_nothing())
+		return false;
+	if (cqx)
+		ibv_end_poll(cqx);
+	return true;
+}
+
+/* A poll that finds nothing rings for posts whose lane is lazy, once. So do many posts. */
+static void rings_for_lazy_posts(void)
+{
+	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND }, *bad;
+	struct ibv_pd *pd = fake_pd(ctx);
+	uint32_t i, *asleep;
+	struct ibv_qp *qp;
+
+	fake.sq_depth = 256;
+	fake.max_send_wr = 256;
+	qp = fake_qp(pd, cq, IBV_QPT_RC, 0);
+	asleep = fake_sq(qp)->asleep;
+	*asleep = CAIRN_LANE_LAZY;
+	ktap_ok(finds_nothing());
+	expect_rings(0);
+	for (i = 0; i < 63; i++)
+		ktap_eq(fake.ops.post_send(qp, &wr, &bad), 0);
+	ktap_ok(finds_one());
+	expect_rings(0);
+	ktap_ok(finds_nothing());
+	expect_rings(1);
+	ktap_ok(finds_nothing());
+	expect_rings(1);
+	for (i = 0; i < 64; i++) {
+		expect_rings(1);
+		ktap_eq(fake.ops.post_send(qp, &wr, &bad), 0);
+	}
+	expect_rings(2);
+	ktap_ok(finds_nothing());
+	expect_rings(2);
+	/* the lane took the post meanwhile, which the host does not know */
+	ktap_eq(fake.ops.post_send(qp, &wr, &bad), 0);
+	*asleep = CAIRN_LANE_ASLEEP;
+	ktap_ok(finds_nothing());
+	expect_rings(3);
+	*asleep = CAIRN_LANE_AWAKE;
+	ktap_eq(fake.ops.post_send(qp, &wr, &bad), 0);
+	ktap_ok(finds_nothing());
+	expect_rings(3);
+	/* the device was removed: the post that rings fails */
+	*asleep = CAIRN_LANE_LAZY;
+	for (i = 0; i < 63; i++)
+		ktap_eq(fake.ops.post_send(qp, &wr, &bad), 0);
+	fake.ioctl_errors[0] = EIO;
+	ktap_eq(fake.ops.post_send(qp, &wr, &bad), EIO);
+	ktap_ok(bad == &wr);
+	ktap_eq(fake.ops.destroy_qp(qp), 0);
+	ktap_eq(fake.ops.dealloc_pd(pd), 0);
+}
+
+static void lazy_posts(void)
+{
+	open_cq(4, 0);
+	rings_for_lazy_posts();
+	close_cq();
+}
+
+static void lazy_posts_extended(void)
+{
+	open_cq_ex(4, 0, false);
+	rings_for_lazy_posts();
+	close_cq();
+}
+
 static uint32_t arm(int solicited_only)
 {
 	ktap_eq(fake.ops.req_notify_cq(cq, solicited_only), 0);
@@ -1046,6 +1129,8 @@ static const struct ktap_test tests[] = {
 	KTAP(completions_that_wait_extended),
 	KTAP(yields),
 	KTAP(yields_extended),
+	KTAP(lazy_posts),
+	KTAP(lazy_posts_extended),
 	KTAP(arming_a_queue_with_completions),
 	KTAP(wallclock_does_not_go_back),
 	KTAP(wallclock_follows_a_step),

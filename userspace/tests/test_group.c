@@ -316,8 +316,8 @@ static void look_at_all(const struct cairn_doorbell *db)
 static void one_doorbell(void)
 {
 	open_group();
-	*fake_sq(qp[0])->asleep = 1;
-	*fake_sq(qp[2])->asleep = 1;
+	*fake_sq(qp[0])->asleep = CAIRN_LANE_ASLEEP;
+	*fake_sq(qp[2])->asleep = CAIRN_LANE_LAZY;
 	all_ready = true;
 	fake.on_doorbell = look_at_all;
 	ktap_eq(post_group(7, 3), 0);

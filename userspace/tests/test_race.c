@@ -337,7 +337,7 @@ static bool map_host(struct cairn_ring *ring, const struct cairn_ready *ready,
 	ring->index = i;
 	cairn_ring_publish(ring);
 	cairn_ready_mark(ready);
-	return cairn_ready_must_wake(ready);
+	return cairn_ready_state(ready) == CAIRN_LANE_ASLEEP;
 }
 
 static void map_barriers(void)

@@ -88,7 +88,7 @@ struct cairn_qinfo_host {
  * A post writes WQEs, releases the write pointer and makes a full barrier. Then it
  * sets the queue's bit in words[] and the word's bit in summary, each by an atomic
  * OR, or not at all when it is seen set. After another full barrier it reads the
- * lane's wake-up flag: not 0 means that the lane sleeps and needs a doorbell.
+ * lane's wake-up flag (enum cairn_lane_state).
  */
 #define CAIRN_READY_WORDS	64
 #define CAIRN_READY_QUEUES	(CAIRN_READY_WORDS * 64)	/* of one page */
@@ -102,8 +102,20 @@ struct cairn_ready_page {
 /* Wake-up flags of a context, one for each lane: a page of space 1. */
 #define CAIRN_MAX_LANES		16
 
+/*
+ * What a post has to do. The lane shares its CPU with other tasks when it is lazy: it takes
+ * posts when they let it run. So the host rings CAIRN_DOORBELL_ALL when it has posted much,
+ * or when it polls a completion queue and finds nothing. A host that does not know this
+ * state rings for each post.
+ */
+enum cairn_lane_state {
+	CAIRN_LANE_AWAKE = 0,		/* nothing: the lane polls */
+	CAIRN_LANE_ASLEEP = 1,		/* ring */
+	CAIRN_LANE_LAZY = 2,		/* ring for all posts, later */
+};
+
 struct cairn_wake {
-	__u32 asleep;
+	__u32 asleep;			/* enum cairn_lane_state */
 	__u32 reserved[15];
 };
 
@@ -652,6 +664,8 @@ struct cairn_doorbell {
 };
 
 #define CAIRN_MAX_DOORBELLS	64
+/* As qid, and alone: the send queues of the context that are marked in a ready map. */
+#define CAIRN_DOORBELL_ALL	0xffffffffU
 
 /*
  * Host flush: the range of one CAIRN_CQE_RECV_PERSIST is durable, or will not be. Input: 1

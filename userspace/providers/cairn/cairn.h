@@ -28,6 +28,7 @@ struct cairn_context {
 	uint32_t max_inline;		/* bytes in one WQE */
 	uint32_t max_sge;
 	uint32_t inline_threshold;	/* of new QPs; UINT32_MAX: not set */
+	uint32_t unrung;		/* posts that wait for a doorbell; see doorbell.c */
 	struct cairn_keys *keys;	/* keys.h */
 	size_t dm_bytes;		/* atomic; see dm.c */
 	pthread_mutex_t qinfo_lock;	/* protects the two lists */

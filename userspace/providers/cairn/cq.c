@@ -7,6 +7,7 @@
 #include "cq.h"
 #include "cqe.h"
 #include "cqex.h"
+#include "doorbell.h"
 #include "fault.h"
 #include "method.h"
 #include "pd.h"
@@ -285,6 +286,8 @@ int cairn_cq_poll(struct cairn_cq *cq, int num_entries, struct ibv_wc *wc,
 	cairn_cq_unlock(cq);
 	if (__builtin_expect(look, 0))
 		cairn_cq_look(cq);
+	if (!n)
+		cairn_doorbell_polled(cq->vcq.cq.context);
 	if (__builtin_expect(yield_us, 0))
 		cairn_cq_yield(cq, yield_us);
 	return n;

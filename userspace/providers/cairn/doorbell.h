@@ -12,4 +12,21 @@ int cairn_doorbell(struct ibv_context *ctx, uint32_t qid, uint32_t index);
 int cairn_doorbells(struct ibv_context *ctx, struct cairn_doorbell *db,
 		    uint32_t count);
 
+/*
+ * A post whose lane is lazy: the next poll that finds nothing rings, or this call if many
+ * posts wait for that. Return: 0 or errno.
+ */
+int cairn_doorbell_later(struct ibv_context *ctx);
+/* Rings for all posts whose lanes are lazy. Return: 0 or errno. */
+int cairn_doorbell_all(struct cairn_context *ctx);
+
+/* A poll found nothing, so the program waits for posts that it has made. */
+static inline void cairn_doorbell_polled(struct ibv_context *ibctx)
+{
+	struct cairn_context *ctx = to_cctx(ibctx);
+
+	if (__builtin_expect(__atomic_load_n(&ctx->unrung, __ATOMIC_RELAXED), 0))
+		cairn_doorbell_all(ctx);
+}
+
 #endif /* CAIRN_DOORBELL_H */

@@ -15,7 +15,7 @@
  *     the words (an atomic exchange, a full barrier). So a summary that is seen set
  *     need not be set again: the device takes it after this read and then the bit.
  *
- * (h) cairn_ready_must_wake() has a full barrier between the mark and the
+ * (h) cairn_ready_state() has a full barrier between the mark and the
  *     wake-up flag. Pairs with the device, which raises the flag, full barrier,
  *     and looks at the map again before it sleeps. Either the device
  *     finds the mark, or this function sees the flag and the caller rings.
@@ -31,7 +31,7 @@ struct cairn_ready {
 	uint64_t *summary;
 	uint64_t word_bit;
 	uint64_t summary_bit;
-	const uint32_t *asleep;	/* the lane's wake-up flag */
+	const uint32_t *asleep;	/* enum cairn_lane_state */
 };
 
 /* Barrier (k). */
@@ -49,11 +49,11 @@ static inline void cairn_ready_mark(const struct cairn_ready *ready)
 	cairn_ready_set(ready->summary, ready->summary_bit);
 }
 
-/* Barrier (h). Return: whether the device sleeps and needs a doorbell. */
-static inline bool cairn_ready_must_wake(const struct cairn_ready *ready)
+/* Barrier (h). Return: enum cairn_lane_state. */
+static inline uint32_t cairn_ready_state(const struct cairn_ready *ready)
 {
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	return __atomic_load_n(ready->asleep, __ATOMIC_RELAXED) != 0;
+	return __atomic_load_n(ready->asleep, __ATOMIC_RELAXED);
 }
 
 /*

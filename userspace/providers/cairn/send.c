@@ -17,10 +17,17 @@ bool cairn_send_ready(const struct cairn_qp *qp)
 
 int cairn_send_wake(struct cairn_qp *qp, uint32_t index)
 {
+	struct ibv_context *ctx = qp->vqp.qp.context;
+
 	cairn_ready_mark(&qp->ready);
-	if (!cairn_ready_must_wake(&qp->ready))
+	switch (cairn_ready_state(&qp->ready)) {
+	case CAIRN_LANE_AWAKE:
 		return 0;
-	return cairn_doorbell(qp->vqp.qp.context, qp->sq.ring.qid, index);
+	case CAIRN_LANE_LAZY:
+		return cairn_doorbell_later(ctx);
+	default:
+		return cairn_doorbell(ctx, qp->sq.ring.qid, index);
+	}
 }
 
 static uint32_t send_first(uint64_t bits)
@@ -85,7 +92,8 @@ uint64_t cairn_send_wake_all(struct ibv_qp *const *qp, const uint32_t *index,
 	for (rest = which; rest; rest &= rest - 1)
 		cairn_ready_mark(&to_cqp(qp[send_first(rest)])->ready);
 	for (rest = which; rest; rest &= rest - 1)
-		if (cairn_ready_must_wake(&to_cqp(qp[send_first(rest)])->ready))
+		if (cairn_ready_state(&to_cqp(qp[send_first(rest)])->ready) !=
+		    CAIRN_LANE_AWAKE)
 			asleep |= rest & -rest;
 	for (rest = asleep; rest; rest &= ~same) {
 		same = send_beside_first(qp, rest);

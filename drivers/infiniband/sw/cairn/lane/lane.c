@@ -24,24 +24,19 @@
 #include "device/vector.h"
 #include "engine/pace.h"
 #include "engine/requester.h"
-#include "engine/window.h"
 #include "lane/drain.h"
 #include "lane/lane.h"
 #include "lane/late.h"
+#include "lane/lazy.h"
 
 /* Slots of all lanes together; QPs are spread evenly. */
 #define CAIRN_LANES_SLOTS	BIT(21)
-/* One turn of a QP, in packets of each direction. */
-#define CAIRN_LANE_BUDGET	64
 /* Scheduler marks that one lane_select() examines: slots may still be marked whose QPs
  * have been destroyed.
  */
 #define CAIRN_LANE_TRIES	128
-/* Limits of one round, during which soft interrupts are off. The bytes are those of
- * one train, less room for the packet that exceeds the limit.
- */
+/* Turns of one round, during which soft interrupts are off. */
 #define CAIRN_ROUND_TURNS	64
-#define CAIRN_ROUND_BYTES	(CAIRN_TRAIN_BYTES - 2048)
 /* Expired requesters that the timer itself runs, and how many of them may send. The
  * thread runs the rest in the scheduler's order; on a busy CPU that takes longer.
  */
@@ -671,12 +666,14 @@ static void lane_init(struct cairn_lane *lane)
 	mutex_init(&lane->slots_lock);
 	cairn_shares_init(&lane->shares);
 	INIT_LIST_HEAD(&lane->active);
+	INIT_LIST_HEAD(&lane->lazy);
 	cairn_wheel_init(&lane->wheel, ktime_get_ns());
 	lane->timer_at = U64_MAX;
 	hrtimer_setup(&lane->timer, lane_timer_expired, CLOCK_MONOTONIC,
 		      HRTIMER_MODE_ABS_SOFT);
 	init_waitqueue_head(&lane->wake);
 	init_waitqueue_head(&lane->idle);
+	init_waitqueue_head(&lane->lazy_wake);
 }
 
 static struct cairn_lane *lane_create(unsigned int n, int node)
@@ -690,16 +687,20 @@ static struct cairn_lane *lane_create(unsigned int n, int node)
 	lane_init(lane);
 	lane->number = n;
 	err = lane_alloc(lane);
+	if (!err)
+		err = cairn_lazy_start(lane, node);
 	if (err)
 		goto err_free;
 	task = kthread_create_on_node(lane_thread, lane, node, "cairn/%u", n);
 	err = PTR_ERR_OR_ZERO(task);
 	if (err)
-		goto err_free;
+		goto err_stop;
 	lane->task = task;
 	wake_up_process(task);
 	return lane;
 
+err_stop:
+	cairn_lazy_stop(lane);
 err_free:
 	lane_free(lane);
 	return ERR_PTR(err);
@@ -707,6 +708,7 @@ err_free:
 
 static void lane_destroy(struct cairn_lane *lane)
 {
+	cairn_lazy_stop(lane);
 	kthread_stop(lane->task);
 	hrtimer_cancel(&lane->timer);
 	lane_free(lane);

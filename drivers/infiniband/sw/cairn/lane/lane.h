@@ -25,9 +25,17 @@
 #include "engine/fifo.h"
 #include "engine/sched.h"
 #include "engine/slots.h"
+#include "engine/window.h"
 #include "lane/exec.h"
 #include "lane/watch.h"
 #include "lane/wheel.h"
+
+/* One turn of a QP, in packets of each direction. */
+#define CAIRN_LANE_BUDGET	64
+/* What is sent while soft interrupts are off: the bytes of one train, less room for the
+ * packet that exceeds the limit.
+ */
+#define CAIRN_ROUND_BYTES	(CAIRN_TRAIN_BYTES - 2048)
 
 /* 64 slots of the scheduler: of one watch, or shared by several. Under lane->lock. */
 struct cairn_lane_word {
@@ -62,6 +70,7 @@ struct cairn_lane {
 	struct mutex slots_lock;	/* slots; adding and removing words */
 	struct cairn_slots slots;
 	struct list_head active;	/* active watches (lane/watch.h) */
+	struct list_head lazy;		/* lazy watches */
 	u32 round;			/* number of the round that polls them */
 	struct cairn_wheel wheel;	/* struct cairn_exec_side.timer */
 	u64 timer_at;			/* when the timer expires; U64_MAX: it is not set */
@@ -71,6 +80,8 @@ struct cairn_lane {
 	wait_queue_head_t idle;		/* cairn_lane_leave() waits for running == 0 */
 	struct cairn_watch *kernel;	/* kernel QPs of this lane */
 	struct task_struct *task;
+	wait_queue_head_t lazy_wake;	/* lazy_task waits for lazy watches */
+	struct task_struct *lazy_task;	/* lane/lazy.c */
 	u32 rounds;			/* begun and ended: odd in a round */
 	u32 awaited;			/* value of rounds that lane/late.c waits for */
 	void *sched_mem;
@@ -115,6 +126,13 @@ static inline void cairn_lane_wake(struct cairn_lane *lane)
 {
 	if (wq_has_sleeper(&lane->wake))
 		wake_up(&lane->wake);
+}
+
+/* The same for the lazy thread, after lane->lazy has changed. */
+static inline void cairn_lazy_wake(struct cairn_lane *lane)
+{
+	if (wq_has_sleeper(&lane->lazy_wake))
+		wake_up(&lane->lazy_wake);
 }
 
 /* Has the thread work, or is it in a round? Any context; it may be out of date at once. */

@@ -3,6 +3,8 @@
 #include <linux/lockdep.h>
 #include <linux/minmax.h>
 #include <linux/mutex.h>
+#include <linux/sched.h>
+#include <linux/sched/rt.h>
 #include <linux/sched/stat.h>
 #include <linux/slab.h>
 #include <linux/string.h>
@@ -51,8 +53,16 @@ struct cairn_watch {
 	bool posted;			/* a post was found since it became awake */
 	bool busy;			/* a post was found since the last rest */
 	u8 quiet_shift;			/* of QUIET_NS */
+	bool crowded;			/* others wanted the CPU; also read without lock */
 	u64 last;			/* when a post was found, CLOCK_MONOTONIC ns */
 	u64 quiet_until;		/* no activation before; also read without lock */
+	struct list_head lazy;		/* in lane->lazy; empty: not lazy */
+	u8 eager_shift;			/* of QUIET_NS */
+	u64 served;			/* when all posts had been taken, while lazy, ns */
+	u64 eager_until;		/* not lazy before; also read without lock */
+	/* Without lock, of the last doorbell: */
+	pid_t poster;			/* the thread */
+	unsigned long poster_slept;	/* how often it had slept */
 };
 
 /* How long the lane polls after the last post, ns; 0: not at all. */
@@ -82,9 +92,10 @@ struct cairn_watch *cairn_watch_create(struct cairn_lane *lane,
 	ida_init(&watch->ids);
 	INIT_LIST_HEAD(&watch->pages);
 	INIT_LIST_HEAD(&watch->active);
+	INIT_LIST_HEAD(&watch->lazy);
 	memset(watch->slot, 0xff, sizeof(watch->slot));
 	if (wake)
-		WRITE_ONCE(*wake, 1);
+		WRITE_ONCE(*wake, CAIRN_LANE_ASLEEP);
 	return watch;
 }
 
@@ -125,6 +136,7 @@ void cairn_watch_destroy(struct cairn_watch *watch)
 	/* From here on the thread does not know the watch. */
 	spin_lock_irq(&watch->lane->lock);
 	list_del_init(&watch->active);
+	list_del_init(&watch->lazy);
 	spin_unlock_irq(&watch->lane->lock);
 	list_for_each_entry_safe(page, next, &watch->pages, list)
 		kfree(page);
@@ -496,7 +508,9 @@ static void watch_set_awake(struct cairn_watch *watch)
 	watch->awake = true;
 	watch->posted = false;
 	watch->last = ktime_get_ns();
-	WRITE_ONCE(*watch->wake, 0);
+	WRITE_ONCE(watch->crowded, false);
+	list_del_init(&watch->lazy);
+	WRITE_ONCE(*watch->wake, CAIRN_LANE_AWAKE);
 	cairn_nic_count(watch->nic, CAIRN_CTR_LANE_WAKEUPS, 1);
 }
 
@@ -516,11 +530,11 @@ static void watch_deactivate(struct cairn_watch *watch, int max_shift)
 /* Raise the flag and check the ready map again; stay awake if there are ready bits. */
 static void watch_fall_asleep(struct cairn_watch *watch)
 {
-	WRITE_ONCE(*watch->wake, 1);
+	WRITE_ONCE(*watch->wake, CAIRN_LANE_ASLEEP);
 	/* Pairs with the poster's barrier between its mark and the flag. */
 	smp_mb();
 	if (watch_any(watch)) {
-		WRITE_ONCE(*watch->wake, 0);
+		WRITE_ONCE(*watch->wake, CAIRN_LANE_AWAKE);
 		return;
 	}
 	watch_deactivate(watch, QUIET_MAX_SHIFT);
@@ -556,6 +570,7 @@ static bool watch_is_awake(struct cairn_watch *watch)
 	if (watch->awake)
 		return true;
 	if (!single_task_running()) {
+		WRITE_ONCE(watch->crowded, true);
 		watch_deactivate(watch, QUIET_CPU_SHIFT);
 		return false;
 	}
@@ -627,6 +642,133 @@ static void watch_activate(struct cairn_watch *watch)
 		cairn_lane_wake(lane);
 }
 
+/* Has the caller rung before and not slept since? Without a lock: other threads that ring at
+ * the same time may make a wrong answer.
+ */
+static bool watch_streams(struct cairn_watch *watch)
+{
+	bool streams = READ_ONCE(watch->poster) == current->pid &&
+		       READ_ONCE(watch->poster_slept) == current->nvcsw;
+
+	WRITE_ONCE(watch->poster, current->pid);
+	WRITE_ONCE(watch->poster_slept, current->nvcsw);
+	return streams;
+}
+
+/* Would the lane have to share its CPU? */
+static bool watch_is_crowded(const struct cairn_watch *watch)
+{
+	return num_online_cpus() == 1 || READ_ONCE(watch->crowded);
+}
+
+/* A thread of realtime priority may keep the lazy thread from running. */
+static bool watch_may_be_lazy(struct cairn_watch *watch)
+{
+	return watch_streams(watch) && list_empty_careful(&watch->lazy) &&
+	       watch_is_crowded(watch) && !rt_task(current) &&
+	       ktime_get_ns() >= READ_ONCE(watch->eager_until);
+}
+
+static void watch_set_lazy(struct cairn_watch *watch)
+{
+	struct cairn_lane *lane = watch->lane;
+	unsigned long flags;
+	bool first;
+
+	spin_lock_irqsave(&lane->lock, flags);
+	first = list_empty(&watch->lazy) && list_empty(&watch->active);
+	if (first) {
+		list_add_tail(&watch->lazy, &lane->lazy);
+		watch->served = ktime_get_ns();
+		WRITE_ONCE(*watch->wake, CAIRN_LANE_LAZY);
+	}
+	spin_unlock_irqrestore(&lane->lock, flags);
+	if (first)
+		cairn_lazy_wake(lane);
+}
+
+/* @late: posts waited for the lazy thread, not for the process. */
+static void watch_end_lazy(struct cairn_watch *watch, bool late)
+{
+	u64 now = ktime_get_ns();
+
+	list_del_init(&watch->lazy);
+	if (!late || now < watch->served + QUIET_NS) {
+		watch->eager_shift = 0;
+		return;
+	}
+	WRITE_ONCE(watch->eager_until, now + (QUIET_NS << watch->eager_shift));
+	watch->eager_shift = min(watch->eager_shift + 1, QUIET_MAX_SHIFT);
+}
+
+bool cairn_watches_end_lazy(struct cairn_lane *lane)
+{
+	u32 left = WATCH_LINES;
+	struct cairn_watch *watch;
+	bool any = false;
+
+	lockdep_assert_held(&lane->lock);
+	while (left && (watch = list_first_entry_or_null(&lane->lazy, struct cairn_watch,
+							 lazy))) {
+		bool found = false;
+
+		WRITE_ONCE(*watch->wake, CAIRN_LANE_ASLEEP);
+		/* Pairs with the poster's barrier between its mark and the flag. */
+		smp_mb();
+		if (watch_poll_pages(watch, &left, &found))
+			watch_end_lazy(watch, found);
+		any |= found;
+	}
+	return any;
+}
+
+/* The QPs that @bits of word @i stand for. Return: their number. */
+static u32 watch_list_word(struct cairn_watch *watch, const struct watch_page *page, u32 i,
+			   u64 bits, struct cairn_exec **exec)
+{
+	u32 n = 0;
+
+	lockdep_assert_held(&watch->lane->lock);
+	for (; bits; bits &= bits - 1) {
+		u32 id = __ffs64(bits);
+		u32 slot = page->word[i] == NO_WORD ? watch->slot[id] : page->word[i] * 64 + id;
+
+		exec[n] = slot == CAIRN_SCHED_NONE ? NULL : cairn_lane_qp(watch->lane, slot);
+		/* A process may set bits that belong to no QP. */
+		if (exec[n])
+			n++;
+	}
+	return n;
+}
+
+bool cairn_watch_take_word(struct cairn_watch *watch, struct cairn_exec **exec, u32 *num)
+{
+	struct watch_page *page;
+
+	lockdep_assert_held(&watch->lane->lock);
+	watch->served = ktime_get_ns();
+	*num = 0;
+	list_for_each_entry(page, &watch->pages, list) {
+		struct cairn_ready_page *shared = page->shared;
+		u64 summary = READ_ONCE(shared->summary) & page->used;
+		u32 i;
+
+		if (!summary)
+			continue;
+		i = __ffs64(summary);
+		/* Both are full barriers, as in watch_poll_page(). */
+		atomic64_fetch_andnot(BIT_ULL(i), (atomic64_t *)&shared->summary);
+		*num = watch_list_word(watch, page, i, xchg(&shared->words[i], 0), exec);
+		return true;
+	}
+	return false;
+}
+
+struct cairn_lane *cairn_watch_lane(const struct cairn_watch *watch)
+{
+	return watch->lane;
+}
+
 void cairn_watch_ring(struct cairn_exec *exec)
 {
 	struct cairn_watch *watch = exec->watch;
@@ -634,13 +776,15 @@ void cairn_watch_ring(struct cairn_exec *exec)
 	/* A full barrier: the write pointer is read after it. */
 	atomic64_fetch_andnot(BIT_ULL(exec->id % 64),
 			      (atomic64_t *)exec->ready);
-	/* With one CPU, a lane that polls keeps the process from posting. With
-	 * PREEMPT_RT, the lane may be preempted while the flag is low, and would not
-	 * see a post.
+	/* With PREEMPT_RT, the lane may be preempted while the flag is low, and would not
+	 * see a post. Tasks of realtime priority are common there, too.
 	 */
-	if (!list_empty_careful(&watch->active) || num_online_cpus() == 1 ||
-	    IS_ENABLED(CONFIG_PREEMPT_RT) || !watch_idle_ns(watch) ||
-	    ktime_get_ns() < READ_ONCE(watch->quiet_until))
+	if (!list_empty_careful(&watch->active) || IS_ENABLED(CONFIG_PREEMPT_RT) ||
+	    !watch_idle_ns(watch))
 		return;
-	watch_activate(watch);
+	/* With one CPU, a lane that polls keeps the process from posting. */
+	if (num_online_cpus() > 1 && ktime_get_ns() >= READ_ONCE(watch->quiet_until))
+		watch_activate(watch);
+	else if (watch_may_be_lazy(watch))
+		watch_set_lazy(watch);
 }

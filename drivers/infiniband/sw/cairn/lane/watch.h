@@ -13,6 +13,12 @@
  * time doubles with each such activity, up to 128 ms (8 ms if other tasks wanted the
  * CPU). So no CPU time is wasted on a process that posts rarely.
  *
+ * Where the lane has to share its CPU, a doorbell makes the watch lazy instead, if its
+ * thread has rung before and not slept since. Posts do not ring then, either. The process
+ * rings for all of them, when it has posted 64 times, or polls a completion queue and finds
+ * nothing. Until it does, they wait for the lane's lazy thread (lane/lazy.c), which gets
+ * the CPU when the process sleeps, or after its time slice. The thread ends the laziness.
+ *
  * Going to sleep (lane)           Posting (provider)
  *   raise the flag                  release the write pointer
  *   full barrier                    full barrier
@@ -82,11 +88,37 @@ void cairn_watch_put(struct cairn_watch *watch, u32 id);
  * cairn_watch_ring() - handle a doorbell, before cairn_exec_kick()
  * @exec: has joined the watch of a user context
  *
- * Takes the QP's ready bit and may activate the watch.
+ * Takes the QP's ready bit. May activate the watch, or make it lazy.
  *
  * Context: process or RCU read section.
  */
 void cairn_watch_ring(struct cairn_exec *exec);
+
+struct cairn_lane *cairn_watch_lane(const struct cairn_watch *watch);
+
+/**
+ * cairn_watch_take_word() - take the posts of up to 64 QPs of a watch
+ * @watch: the watch of a user context
+ * @exec: 64 entries: the QPs that have posted
+ * @num: their number; may be 0
+ *
+ * Context: under lane->lock. An RCU read section that begins before it keeps the QPs.
+ * Return: false: no ready bits are set.
+ */
+bool cairn_watch_take_word(struct cairn_watch *watch, struct cairn_exec **exec, u32 *num);
+
+/**
+ * cairn_watches_end_lazy() - end the laziness of watches, and mark QPs that have posted
+ * @lane: the lane
+ *
+ * Raises the flags, so the next post rings. One call reads a limited number of cache lines;
+ * watches that are left stay in lane->lazy. If posts had to wait for 1 ms, the watch is not
+ * lazy for 1 ms, doubled each time up to 128 ms.
+ *
+ * Context: under lane->lock.
+ * Return: whether QPs were marked.
+ */
+bool cairn_watches_end_lazy(struct cairn_lane *lane);
 
 /* The next two are for the lane's thread, under lane->lock and with preemption off. */
 

@@ -8,6 +8,7 @@
 #include <linux/slab.h>
 #include <linux/xarray.h>
 #include "lane/lane.h"
+#include "lane/lazy.h"
 #include "queue/mmap.h"
 #include "queue/ready.h"
 
@@ -16,7 +17,7 @@ struct cairn_ready {
 	struct cairn_nic *nic;
 	struct mutex lock;		/* everything below */
 	struct cairn_mmap *wake;	/* struct cairn_wake[CAIRN_MAX_LANES] */
-	struct cairn_watch *watch[CAIRN_MAX_LANES];
+	struct cairn_watch *watch[CAIRN_MAX_LANES];	/* also read without lock */
 	struct xarray pages;		/* ready_page_key() -> struct cairn_mmap */
 };
 
@@ -92,15 +93,18 @@ static int ready_join(struct cairn_ready *ready, unsigned int lane,
 		      struct cairn_exec *exec)
 {
 	struct ready_want want = { .r = ready, .lane = lane };
-	struct cairn_watch **watch = &ready->watch[lane];
+	struct cairn_watch *watch = ready->watch[lane];
 	struct cairn_wake *wake = ready->wake->mem;
 
-	if (!*watch)
-		*watch = cairn_watch_create(cairn_lane(lane), ready->nic,
-					    &wake[lane].asleep);
-	if (!*watch)
-		return -ENOMEM;
-	return cairn_watch_join(*watch, exec, ready_new_page, &want);
+	if (!watch) {
+		watch = cairn_watch_create(cairn_lane(lane), ready->nic,
+					   &wake[lane].asleep);
+		if (!watch)
+			return -ENOMEM;
+		/* pairs with cairn_ready_ring_all() */
+		smp_store_release(&ready->watch[lane], watch);
+	}
+	return cairn_watch_join(watch, exec, ready_new_page, &want);
 }
 
 static void ready_describe(struct cairn_ready *ready, unsigned int lane, u32 id,
@@ -132,4 +136,18 @@ int cairn_ready_join(struct cairn_ready *ready, struct cairn_exec *exec,
 		ready_describe(ready, lane, exec->id, desc);
 	mutex_unlock(&ready->lock);
 	return err;
+}
+
+void cairn_ready_ring_all(struct cairn_ready *ready)
+{
+	unsigned int i;
+
+	cairn_nic_count(ready->nic, CAIRN_CTR_DOORBELLS, 1);
+	for (i = 0; i < cairn_lanes(); i++) {
+		/* pairs with ready_join() */
+		struct cairn_watch *watch = smp_load_acquire(&ready->watch[i]);
+
+		if (watch)
+			cairn_lazy_serve(watch);
+	}
 }

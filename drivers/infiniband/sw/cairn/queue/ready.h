@@ -32,4 +32,7 @@ void cairn_ready_destroy(struct cairn_ready *ready);
 int cairn_ready_join(struct cairn_ready *ready, struct cairn_exec *exec,
 		     struct cairn_ring_desc *desc);
 
+/* The doorbell CAIRN_DOORBELL_ALL: serve all posts that are marked. Process context. */
+void cairn_ready_ring_all(struct cairn_ready *ready);
+
 #endif

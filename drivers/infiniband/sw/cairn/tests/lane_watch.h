@@ -50,6 +50,8 @@ static bool users_share;		/* else each may take all words */
 static u64 clock_ns;
 static bool cpu_alone;
 static unsigned int cpus_online;
+static struct task_struct test_task;	/* that posts */
+struct task_struct *shim_current = &test_task;
 static int allocs_left;			/* < 0: any number */
 static int live_allocs;			/* not freed yet */
 static void (*alloc_meanwhile)(void);	/* what another does during an allocation */
@@ -331,7 +333,7 @@ static inline bool post_one(struct queue *queue)
 {
 	__atomic_store_n(&queue->written, queue->written + 1, __ATOMIC_RELEASE);
 	mark_ready(queue->owner, queue->exec.id);
-	if (!__atomic_load_n(&queue->owner->wake, __ATOMIC_RELAXED))
+	if (__atomic_load_n(&queue->owner->wake, __ATOMIC_RELAXED) != CAIRN_LANE_ASLEEP)
 		return false;
 	ring_bell(queue);
 	return true;
@@ -352,6 +354,7 @@ static inline void start_with(u32 words)
 	spin_lock_init(&test_lane.lock);
 	mutex_init(&test_lane.slots_lock);
 	INIT_LIST_HEAD(&test_lane.active);
+	INIT_LIST_HEAD(&test_lane.lazy);
 	test_lane.words = calloc(words, sizeof(*test_lane.words));
 	test_lane.sched_mem = calloc(1, cairn_sched_bytes(words * 64));
 	test_lane.slots_mem = calloc(1, cairn_slots_bytes(words));
@@ -365,6 +368,7 @@ static inline void start_with(u32 words)
 	clock_ns = 1000 * MS;
 	cpu_alone = true;
 	cpus_online = 2;
+	test_task = (struct task_struct){ .pid = 100 };
 	allocs_left = -1;
 	live_allocs = 0;
 	idle_turns = 0;
@@ -392,6 +396,7 @@ static inline void end_with(u32 words)
 	u32 i;
 
 	ktap_ok(!is_active());
+	ktap_ok(list_empty(&test_lane.lazy));
 	ktap_eq(live_allocs, 0);
 	for (i = 0; i < words; i++)
 		ktap_ok(!test_lane.words[i]);

@@ -10,6 +10,7 @@
 #include "engine/env.h"
 #include "lane/watch.h"
 #include "queue/host_index.h"
+#include "queue/ready.h"
 #include "verbs/doorbell.h"
 
 #define UVERBS_MODULE_NAME cairn
@@ -152,6 +153,10 @@ static int doorbell_ring_all(struct cairn_ucontext *uctx,
 	u32 i;
 
 	if (count == 1) {
+		if (doorbell->qid == CAIRN_DOORBELL_ALL) {
+			cairn_ready_ring_all(uctx->ready);
+			return 0;
+		}
 		rcu_read_lock();
 		err = doorbell_ring(uctx, doorbell);
 		rcu_read_unlock();

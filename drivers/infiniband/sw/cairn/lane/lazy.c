@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#include <linux/kthread.h>
+#include <linux/rcupdate.h>
+#include <linux/sched.h>
+#include <uapi/linux/sched/types.h>
+#include "device/cpu.h"
+#include "lane/exec.h"
+#include "lane/lane.h"
+#include "lane/lazy.h"
+#include "lane/watch.h"
+
+/* Words of a ready map that one call serves, 64 QPs each. */
+#define LAZY_WORDS	128
+
+static int lazy_thread(void *data)
+{
+	struct cairn_lane *lane = data;
+	bool found;
+
+	while (!kthread_should_stop()) {
+		wait_event_idle(lane->lazy_wake, !list_empty_careful(&lane->lazy) ||
+				kthread_should_stop());
+		spin_lock_irq(&lane->lock);
+		found = cairn_watches_end_lazy(lane);
+		spin_unlock_irq(&lane->lock);
+		if (found)
+			cairn_lane_wake(lane);
+		cond_resched();
+	}
+	return 0;
+}
+
+int cairn_lazy_start(struct cairn_lane *lane, int node)
+{
+	const struct sched_attr attr = {
+		.size = sizeof(attr),
+		.sched_policy = SCHED_BATCH,
+	};
+	struct task_struct *task;
+
+	task = kthread_create_on_node(lazy_thread, lane, node, "cairn/%u-lazy", lane->number);
+	if (IS_ERR(task))
+		return PTR_ERR(task);
+	/* If it fails, the thread preempts the process, which is slower and not wrong. */
+	sched_setattr_nocheck(task, &attr);
+	lane->lazy_task = task;
+	wake_up_process(task);
+	return 0;
+}
+
+void cairn_lazy_stop(struct cairn_lane *lane)
+{
+	kthread_stop(lane->lazy_task);
+}
+
+/* Soft interrupts are off. Return: bytes sent. */
+static s32 lazy_serve_qp(struct cairn_exec *exec)
+{
+	struct cairn_budget tx = {
+		.packets = CAIRN_LANE_BUDGET,
+		.bytes = CAIRN_ROUND_BYTES,
+	};
+
+	cairn_nic_count(exec->nic, CAIRN_CTR_POLLED_POSTS, 1);
+	cairn_exec_serve(exec, CAIRN_REQ, CAIRN_LANE_BUDGET, &tx);
+	return CAIRN_ROUND_BYTES - tx.bytes;
+}
+
+/* Soft interrupts are off for the bytes of a round. */
+static void lazy_serve_qps(struct cairn_exec *const *exec, u32 num)
+{
+	s32 bytes = CAIRN_ROUND_BYTES;
+	u32 i;
+
+	cairn_cpu_lock();
+	cairn_env_plug();
+	for (i = 0; i < num && bytes > 0; i++)
+		bytes -= lazy_serve_qp(exec[i]);
+	cairn_env_unplug();
+	cairn_cpu_unlock();
+	for (; i < num; i++)
+		cairn_lane_ready(exec[i], CAIRN_REQ);
+}
+
+/* Return: false: no posts are left. */
+static bool lazy_serve_word(struct cairn_watch *watch)
+{
+	struct cairn_lane *lane = cairn_watch_lane(watch);
+	struct cairn_exec *exec[64] __uninitialized;
+	bool more;
+	u32 num;
+
+	/* It keeps the QPs (qp_destroy()). */
+	rcu_read_lock();
+	spin_lock_irq(&lane->lock);
+	more = cairn_watch_take_word(watch, exec, &num);
+	spin_unlock_irq(&lane->lock);
+	if (num)
+		lazy_serve_qps(exec, num);
+	rcu_read_unlock();
+	return more;
+}
+
+void cairn_lazy_serve(struct cairn_watch *watch)
+{
+	u32 words = LAZY_WORDS;
+
+	while (words-- && lazy_serve_word(watch))
+		cond_resched();
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * Posts of lazy watches (lane/watch.h): the process rings for all of them at once, or the
+ * lane's lazy thread finds them. The thread has the policy SCHED_BATCH: when it wakes up, it
+ * does not preempt the process that posts. It has the CPU when that process sleeps, or when
+ * its time slice ends.
+ */
+#ifndef CAIRN_LANE_LAZY_H
+#define CAIRN_LANE_LAZY_H
+
+struct cairn_lane;
+struct cairn_watch;
+
+/**
+ * cairn_lazy_start() - create the lazy thread of a lane
+ * @lane: initialised
+ * @node: the memory node of its CPU
+ *
+ * Context: process.
+ * Return: 0 or the error of the thread's creation.
+ */
+int cairn_lazy_start(struct cairn_lane *lane, int node);
+
+/* End the thread. The lane has no watches of processes any more. */
+void cairn_lazy_stop(struct cairn_lane *lane);
+
+/**
+ * cairn_lazy_serve() - serve the posts that a process has marked in its ready map
+ * @watch: one of the process's own; lazy or not
+ *
+ * Runs requesters in the caller's context, as doorbells do. What several QPs send to a peer
+ * may leave in one train. Bytes beyond those of a round are left to the lane. The work of a
+ * call is bounded, whatever the process writes to its ready map.
+ *
+ * Context: process. It may reschedule.
+ */
+void cairn_lazy_serve(struct cairn_watch *watch);
+
+#endif
