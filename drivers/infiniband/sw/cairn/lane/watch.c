@@ -693,6 +693,9 @@ static void watch_end_lazy(struct cairn_watch *watch, bool late)
 	u64 now = ktime_get_ns();
 
 	list_del_init(&watch->lazy);
+	/* The lane may have a CPU of its own, too. */
+	if (single_task_running())
+		WRITE_ONCE(watch->crowded, false);
 	if (!late || now < watch->served + QUIET_NS) {
 		watch->eager_shift = 0;
 		return;

@@ -121,7 +121,23 @@ static void crowded_lane(void)
 	ktap_ok(!is_active());
 	ktap_ok(post_one(queue));
 	ktap_eq(owner->wake, CAIRN_LANE_LAZY);
-	/* The lane is alone again when the laziness ends. */
+	/* The lazy thread shares a CPU, too. */
+	ktap_ok(!lazy_thread_runs());
+	ktap_ok(post_one(queue));
+	ktap_eq(owner->wake, CAIRN_LANE_LAZY);
+	/* It finds one where it is alone, so there is one for the lane. */
+	cpu_alone = true;
+	ktap_ok(!lazy_thread_runs());
+	post_one(queue);
+	ktap_ok(post_one(queue));
+	ktap_eq(owner->wake, CAIRN_LANE_ASLEEP);
+	/* Crowded, and then the lane is alone. */
+	cpu_alone = false;
+	clock_ns += 128 * MS;
+	post_one(queue);
+	lane_go(true);
+	ktap_ok(post_one(queue));
+	ktap_eq(owner->wake, CAIRN_LANE_LAZY);
 	ktap_ok(!lazy_thread_runs());
 	clock_ns += 128 * MS;
 	cpu_alone = true;
