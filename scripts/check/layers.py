@@ -53,7 +53,7 @@ ROOMS = {
     'persist': rf'({BELOW}|persist)/\w+',
     'device': rf'({BELOW}|device|compat)/\w+|lane/(exec|lane)',
     'fault': rf'({BELOW}|device|fault|compat)/\w+',
-    'queue': rf'({BELOW}|persist|device|queue|compat)/\w+|lane/(exec|lane)',
+    'queue': rf'({BELOW}|persist|device|queue|compat)/\w+|lane/(exec|lane|lazy)',
     'mem': rf'({BELOW}|persist|device|queue|mem|compat)/\w+'
            r'|verbs/(host_flush|limits|udata|verbs)',
     'lane': rf'({BELOW}|device|fault|lane|compat)/\w+',

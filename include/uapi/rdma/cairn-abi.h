@@ -103,10 +103,10 @@ struct cairn_ready_page {
 #define CAIRN_MAX_LANES		16
 
 /*
- * What a post has to do. The lane shares its CPU with other tasks when it is lazy: it takes
- * posts when they let it run. So the host rings CAIRN_DOORBELL_ALL when it has posted much,
- * or when it polls a completion queue and finds nothing. A host that does not know this
- * state rings for each post.
+ * The state says what a post has to do. A lazy lane shares its CPU with other tasks, and
+ * takes posts when they let it run. So the host rings CAIRN_DOORBELL_ALL when it has posted
+ * much, or when it polls a completion queue and finds nothing. A host that does not know
+ * this state rings for each post.
  */
 enum cairn_lane_state {
 	CAIRN_LANE_AWAKE = 0,		/* nothing: the lane polls */
@@ -653,6 +653,9 @@ struct cairn_dereg_mr_resp {
  * Input: 1 to CAIRN_MAX_DOORBELLS of struct cairn_doorbell; one alone lies in the
  * attribute. All of them ring, whatever becomes of one; what their queues send together
  * to one peer may leave together. The error is that of the first one that is wrong.
+ *
+ * One alone may name CAIRN_DOORBELL_ALL: the send queues of the context that are marked in
+ * its ready maps. It has no write pointer, and no error.
  */
 enum cairn_doorbell_attrs {
 	CAIRN_ATTR_DOORBELL = (1U << 12),
@@ -664,7 +667,6 @@ struct cairn_doorbell {
 };
 
 #define CAIRN_MAX_DOORBELLS	64
-/* As qid, and alone: the send queues of the context that are marked in a ready map. */
 #define CAIRN_DOORBELL_ALL	0xffffffffU
 
 /*

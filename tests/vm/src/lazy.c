@@ -116,7 +116,7 @@ static void sleeps(void)
 	lazy_close();
 }
 
-/* What was posted before the queue pair ends is sent. */
+/* A message that is posted before the queue pair ends is sent. */
 static void ends(void)
 {
 	u8 n;

@@ -160,7 +160,7 @@
 	X(PERSIST_RECV_WAITS, persist_recv_waits,			\
 	  "times a durable message waited for a posted receive")	\
 	X(DOORBELLS, doorbells,						\
-	  "send and receive queues that a doorbell call named")		\
+	  "queues that a doorbell call named; one for all that are marked")		\
 	X(RATE_MARKS, rate_marks,					\
 	  "times a limited QP had sent what its rate allows")		\
 	X(RATE_PURGES, rate_purges,					\

@@ -32,7 +32,7 @@
 
 /* One turn of a QP, in packets of each direction. */
 #define CAIRN_LANE_BUDGET	64
-/* What is sent while soft interrupts are off: the bytes of one train, less room for the
+/* Bytes that are sent while soft interrupts are off: those of one train, less room for the
  * packet that exceeds the limit.
  */
 #define CAIRN_ROUND_BYTES	(CAIRN_TRAIN_BYTES - 2048)
@@ -129,7 +129,7 @@ static inline void cairn_lane_wake(struct cairn_lane *lane)
 }
 
 /* The same for the lazy thread, after lane->lazy has changed. */
-static inline void cairn_lazy_wake(struct cairn_lane *lane)
+static inline void cairn_lane_wake_lazy(struct cairn_lane *lane)
 {
 	if (wq_has_sleeper(&lane->lazy_wake))
 		wake_up(&lane->lazy_wake);

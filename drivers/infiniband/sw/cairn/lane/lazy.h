@@ -28,7 +28,7 @@ void cairn_lazy_stop(struct cairn_lane *lane);
  * cairn_lazy_serve() - serve the posts that a process has marked in its ready map
  * @watch: one of the process's own; lazy or not
  *
- * Runs requesters in the caller's context, as doorbells do. What several QPs send to a peer
+ * Runs requesters in the caller's context, as doorbells do. Packets of several QPs to a peer
  * may leave in one train. Bytes beyond those of a round are left to the lane. The work of a
  * call is bounded, whatever the process writes to its ready map.
  *

@@ -684,7 +684,7 @@ static void watch_set_lazy(struct cairn_watch *watch)
 	}
 	spin_unlock_irqrestore(&lane->lock, flags);
 	if (first)
-		cairn_lazy_wake(lane);
+		cairn_lane_wake_lazy(lane);
 }
 
 /* @late: posts waited for the lazy thread, not for the process. */

@@ -45,7 +45,7 @@ static void idle_time_passes(void)
 	end_test();
 }
 
-/* By a thread that has slept: the watch does not become lazy. */
+/* A thread that has slept posts: the watch does not become lazy. */
 static bool post_after_sleep(struct queue *queue)
 {
 	test_task.nvcsw++;

@@ -11,7 +11,7 @@ struct task_struct {
 	bool realtime;
 };
 
-/* Defined by the test: who calls. */
+/* Defined by the test: the calling thread. */
 extern struct task_struct *shim_current;
 #define current shim_current
 
