@@ -679,6 +679,8 @@ static void watch_set_lazy(struct cairn_watch *watch)
 	first = list_empty(&watch->lazy) && list_empty(&watch->active);
 	if (first) {
 		list_add_tail(&watch->lazy, &lane->lazy);
+		/* A poll that was not finished before the lane slept does not count. */
+		watch->seen = NULL;
 		watch->served = ktime_get_ns();
 		WRITE_ONCE(*watch->wake, CAIRN_LANE_LAZY);
 	}

@@ -349,6 +349,40 @@ static void thread_goes_on(void)
 	free(many);
 }
 
+/* The lane slept before it had polled the end of the map: the thread looks at all of it. */
+static void thread_sees_all_pages(void)
+{
+	struct queue *many = calloc(8193, sizeof(*many));
+	struct owner *owner = &all_owners[0];
+	u32 i;
+
+	begin_test();
+	open_owner(owner);
+	for (i = 0; i < 8193; i++)
+		join_queue(owner, &many[i], i);
+	ktap_ok(post_one(&many[0]));
+	lane_poll(false);
+	ktap_eq(owner->wake, CAIRN_LANE_AWAKE);
+	/* doorbells take the bits of the words only */
+	set_bits(&owner->page[0]->summary, ~0ULL);
+	set_bits(&owner->page[1]->summary, ~0ULL);
+	lane_poll(false);
+	ktap_ok(!lane_rest(true));
+	ktap_eq(owner->wake, CAIRN_LANE_ASLEEP);
+	cpus_online = 1;
+	post_one(&many[0]);
+	post_one(&many[0]);
+	ktap_eq(owner->wake, CAIRN_LANE_LAZY);
+	ktap_ok(!post_one(&many[0]));
+	ktap_ok(lazy_thread_runs());
+	ktap_eq(many[0].seen, many[0].written);
+	for (i = 0; i < 8193; i++)
+		leave_queue(&many[i]);
+	close_owner(owner);
+	end_test();
+	free(many);
+}
+
 static bool posted_meanwhile, waits;
 
 /* As the provider does. The doorbell waits for the lane's lock. */
@@ -459,6 +493,7 @@ static const struct ktap_test tests[] = {
 	KTAP(words_of_no_queue),
 	KTAP(thread_is_bounded),
 	KTAP(thread_goes_on),
+	KTAP(thread_sees_all_pages),
 	KTAP(post_while_laziness_ends),
 	KTAP(closed_while_lazy),
 	KTAP(late_posts),
