@@ -96,7 +96,7 @@ struct cairn_exec {
 	s32 debt[CAIRN_SIDES];		/* bytes (engine/sched.h); for the lane's thread */
 	atomic_t draining;		/* sides bound to a CPU */
 	/* Under lane->lock: */
-	u8 running;			/* runs by thread and timer in progress */
+	u16 running;			/* runs by thread, timer and lazy.c in progress */
 	bool stopped;			/* has left the lane */
 	struct cairn_exec_side side[CAIRN_SIDES];
 	struct cairn_hold hold;		/* under side[CAIRN_RESP].lock */

@@ -6,8 +6,8 @@
  * requester can run. So an RNR wait or a timeout needs no switch to a thread, and no
  * lock of the engine needs interrupts off.
  *
- * Thread and timer run a QP without lane->lock. They count it in exec->running, and
- * cairn_lane_leave() waits until that is 0.
+ * Thread, timer and lane/lazy.c run a QP without lane->lock. They count it in
+ * exec->running, and cairn_lane_leave() waits until that is 0.
  */
 #include <linux/cpumask.h>
 #include <linux/kthread.h>
@@ -129,8 +129,7 @@ void cairn_lane_set_timer(struct cairn_exec *exec, enum cairn_side_id side,
 	spin_unlock_irqrestore(&lane->lock, flags);
 }
 
-/* Undo running++. */
-static void lane_put_running(struct cairn_lane *lane, struct cairn_exec *exec)
+void cairn_lane_put_running(struct cairn_lane *lane, struct cairn_exec *exec)
 {
 	lockdep_assert_held(&lane->lock);
 	if (!--exec->running && exec->stopped)
@@ -230,7 +229,7 @@ static void lane_expire_all(struct cairn_lane *lane, struct lane_expiry *expiry)
 			lane_expire(expiry, state->exec,
 				    state - state->exec->side);
 			spin_lock_irq(&lane->lock);
-			lane_put_running(lane, state->exec);
+			cairn_lane_put_running(lane, state->exec);
 			spin_unlock_irq(&lane->lock);
 		} else if (looks) {
 			return;
@@ -363,7 +362,7 @@ static void lane_end_vector(struct cairn_lane *lane)
 
 	lockdep_assert_held(&lane->lock);
 	while (vector->num)
-		lane_put_running(lane, vector->turn[--vector->num].exec);
+		cairn_lane_put_running(lane, vector->turn[--vector->num].exec);
 	vector->next = 0;
 }
 

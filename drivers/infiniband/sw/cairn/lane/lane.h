@@ -119,6 +119,9 @@ static inline struct cairn_exec *cairn_lane_qp(struct cairn_lane *lane, u32 slot
 	return word ? word->exec[slot % 64] : NULL;
 }
 
+/* Undo exec->running++: a run has ended. Under lane->lock. */
+void cairn_lane_put_running(struct cairn_lane *lane, struct cairn_exec *exec);
+
 /* Wake the thread if it sleeps. The caller has executed a full barrier after the store
  * that lane_has_work() checks. Any context, without lane->lock.
  */

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #include <linux/kthread.h>
-#include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <uapi/linux/sched/types.h>
 #include "device/cpu.h"
@@ -66,23 +65,33 @@ static s32 lazy_serve_qp(struct cairn_exec *exec)
 	return CAIRN_ROUND_BYTES - tx.bytes;
 }
 
-/* Soft interrupts are off for the bytes of a round. */
+/* For the bytes of a round. */
 static void lazy_serve_qps(struct cairn_exec *const *exec, u32 num)
 {
 	s32 bytes = CAIRN_ROUND_BYTES;
 	u32 i;
 
-	cairn_cpu_lock();
 	cairn_env_plug();
 	for (i = 0; i < num && bytes > 0; i++)
 		bytes -= lazy_serve_qp(exec[i]);
 	cairn_env_unplug();
-	cairn_cpu_unlock();
 	for (; i < num; i++)
 		cairn_lane_ready(exec[i], CAIRN_REQ);
 }
 
-/* Return: false: no posts are left. */
+static void lazy_put_qps(struct cairn_lane *lane, struct cairn_exec *const *exec, u32 num)
+{
+	u32 i;
+
+	spin_lock_irq(&lane->lock);
+	for (i = 0; i < num; i++)
+		cairn_lane_put_running(lane, exec[i]);
+	spin_unlock_irq(&lane->lock);
+}
+
+/* Soft interrupts are off: a QP that is taken is served at once, and a CPU counts once in
+ * its exec->running. Return: false: no posts are left.
+ */
 static bool lazy_serve_word(struct cairn_watch *watch)
 {
 	struct cairn_lane *lane = cairn_watch_lane(watch);
@@ -90,14 +99,15 @@ static bool lazy_serve_word(struct cairn_watch *watch)
 	bool more;
 	u32 num;
 
-	/* It keeps the QPs (qp_destroy()). */
-	rcu_read_lock();
+	cairn_cpu_lock();
 	spin_lock_irq(&lane->lock);
 	more = cairn_watch_take_word(watch, exec, &num);
 	spin_unlock_irq(&lane->lock);
-	if (num)
+	if (num) {
 		lazy_serve_qps(exec, num);
-	rcu_read_unlock();
+		lazy_put_qps(lane, exec, num);
+	}
+	cairn_cpu_unlock();
 	return more;
 }
 

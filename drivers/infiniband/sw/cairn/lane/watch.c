@@ -727,7 +727,7 @@ bool cairn_watches_end_lazy(struct cairn_lane *lane)
 	return any;
 }
 
-/* The QPs that @bits of word @i stand for. Return: their number. */
+/* The QPs that @bits of word @i stand for count as running. Return: their number. */
 static u32 watch_list_word(struct cairn_watch *watch, const struct watch_page *page, u32 i,
 			   u64 bits, struct cairn_exec **exec)
 {
@@ -741,7 +741,7 @@ static u32 watch_list_word(struct cairn_watch *watch, const struct watch_page *p
 		exec[n] = slot == CAIRN_SCHED_NONE ? NULL : cairn_lane_qp(watch->lane, slot);
 		/* A process may set bits that belong to no QP. */
 		if (exec[n])
-			n++;
+			exec[n++]->running++;
 	}
 	return n;
 }

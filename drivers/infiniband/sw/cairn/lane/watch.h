@@ -99,10 +99,11 @@ struct cairn_lane *cairn_watch_lane(const struct cairn_watch *watch);
 /**
  * cairn_watch_take_word() - take the posts of up to 64 QPs of a watch
  * @watch: the watch of a user context
- * @exec: 64 entries: the QPs that have posted
+ * @exec: 64 entries: the QPs that have posted. They count as running, which keeps them,
+ *	until the caller calls cairn_lane_put_running().
  * @num: their number; may be 0
  *
- * Context: under lane->lock. An RCU read section that begins before it keeps the QPs.
+ * Context: under lane->lock.
  * Return: false: no ready bits are set.
  */
 bool cairn_watch_take_word(struct cairn_watch *watch, struct cairn_exec **exec, u32 *num);

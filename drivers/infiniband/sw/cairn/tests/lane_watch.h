@@ -185,6 +185,8 @@ static inline void lane_leave(struct queue *queue)
 	word->exec[queue->exec.slot % 64] = NULL;
 	word->used &= ~bit;
 	word->posted &= ~bit;
+	/* or it waits */
+	ktap_eq(queue->exec.running, 0);
 	spin_unlock(&test_lane.lock);
 }
 

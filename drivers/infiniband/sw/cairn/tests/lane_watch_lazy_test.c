@@ -49,6 +49,9 @@ static u32 ring_all(struct owner *owner)
 			struct queue *queue = container_of(exec[i], struct queue, exec);
 
 			ktap_ok(queue->owner == owner);
+			/* so that it is not freed: the lock has been released */
+			ktap_eq(exec[i]->running, 1);
+			exec[i]->running--;
 			queue->seen = queue->written;
 		}
 		sum += num;
