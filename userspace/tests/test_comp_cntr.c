@@ -72,6 +72,33 @@ static void values(void)
 	close_all();
 }
 
+/* A program may wait by reading: it rings for posts whose lane is lazy. */
+static void read_rings(void)
+{
+	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND }, *bad;
+	struct ibv_pd *pd;
+	struct ibv_cq *cq;
+	struct ibv_qp *qp;
+	uint64_t value;
+
+	open_all();
+	pd = fake_pd(ctx);
+	cq = fake_cq(ctx, 4);
+	qp = fake_qp(pd, cq, IBV_QPT_RC, 0);
+	*fake_sq(qp)->asleep = CAIRN_LANE_LAZY;
+	ktap_eq(fake.ops.post_send(qp, &wr, &bad), 0);
+	ktap_eq(fake.doorbells, 0);
+	ktap_eq(cairn_read_comp_cntr(cntr, &value), 0);
+	ktap_eq(fake.doorbells, 1);
+	ktap_eq(fake.doorbell.qid, CAIRN_DOORBELL_ALL);
+	ktap_eq(cairn_read_comp_cntr(cntr, &value), 0);
+	ktap_eq(fake.doorbells, 1);
+	ktap_eq(fake.ops.destroy_qp(qp), 0);
+	ktap_eq(fake.ops.destroy_cq(cq), 0);
+	ktap_eq(fake.ops.dealloc_pd(pd), 0);
+	close_all();
+}
+
 static void attach(void)
 {
 	struct verbs_qp_attach_comp_cntr_attr attr = { .op_mask = 1 | 1 << 5 };
@@ -157,6 +184,7 @@ static void an_older_kernel(void)
 static const struct ktap_test tests[] = {
 	KTAP(lifetime),
 	KTAP(values),
+	KTAP(read_rings),
 	KTAP(attach),
 	KTAP(capabilities),
 	KTAP(unknown_attributes),

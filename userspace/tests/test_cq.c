@@ -8,6 +8,7 @@
 #include "cq.h"
 #include "fake.h"
 #include "ktap.h"
+#include "qp.h"
 
 static struct ibv_context *ctx;
 static struct ibv_cq *cq;
@@ -435,6 +436,55 @@ static void rings_for_lazy_posts(void)
 	ktap_ok(bad == &wr);
 	ktap_eq(fake.ops.destroy_qp(qp), 0);
 	ktap_eq(fake.ops.dealloc_pd(pd), 0);
+}
+
+static int post_extended(struct ibv_qp *qp)
+{
+	struct ibv_qp_ex *ex = &to_cqp(qp)->vqp.qp_ex;
+
+	ibv_wr_start(ex);
+	ibv_wr_send(ex);
+	return ibv_wr_complete(ex);
+}
+
+static int post_plain(struct ibv_qp *qp)
+{
+	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND }, *bad;
+
+	return fake.ops.post_send(qp, &wr, &bad);
+}
+
+/* A post that finds no room rings for those that use it: the program may poll for none. */
+static void rings_when_full(int (*post)(struct ibv_qp *))
+{
+	struct ibv_pd *pd;
+	struct ibv_qp *qp;
+	int i;
+
+	open_cq(4, 0);
+	pd = fake_pd(ctx);
+	qp = fake_qp(pd, cq, IBV_QPT_RC, IBV_QP_EX_WITH_SEND);
+	*fake_sq(qp)->asleep = CAIRN_LANE_LAZY;
+	for (i = 0; i < 16; i++)
+		ktap_eq(post(qp), 0);
+	expect_rings(0);
+	ktap_eq(post(qp), ENOMEM);
+	expect_rings(1);
+	ktap_eq(post(qp), ENOMEM);
+	expect_rings(1);
+	ktap_eq(fake.ops.destroy_qp(qp), 0);
+	ktap_eq(fake.ops.dealloc_pd(pd), 0);
+	close_cq();
+}
+
+static void full_queue(void)
+{
+	rings_when_full(post_plain);
+}
+
+static void full_queue_extended(void)
+{
+	rings_when_full(post_extended);
 }
 
 static void lazy_posts(void)
@@ -1131,6 +1181,8 @@ static const struct ktap_test tests[] = {
 	KTAP(yields_extended),
 	KTAP(lazy_posts),
 	KTAP(lazy_posts_extended),
+	KTAP(full_queue),
+	KTAP(full_queue_extended),
 	KTAP(arming_a_queue_with_completions),
 	KTAP(wallclock_does_not_go_back),
 	KTAP(wallclock_follows_a_step),

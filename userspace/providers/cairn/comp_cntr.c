@@ -6,6 +6,7 @@
 
 #include "comp_cntr.h"
 #include "comp_cntr_abi.h"
+#include "doorbell.h"
 #include "method.h"
 
 static int comp_cntr_call(struct ibv_context *ctx, uint16_t object,
@@ -122,6 +123,7 @@ static int comp_cntr_read(struct verbs_comp_cntr *cntr,
 				      sizeof(*value)),
 	};
 
+	cairn_doorbell_polled(cntr->context);
 	return comp_cntr_call(cntr->context, COMP_CNTR_OBJECT,
 			      COMP_CNTR_METHOD_READ, attrs, 3);
 }

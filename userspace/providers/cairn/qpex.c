@@ -10,6 +10,7 @@
 
 #include "ah.h"
 #include "check_work.h"
+#include "doorbell.h"
 #include "dv.h"
 #include "fault.h"
 #include "inline.h"
@@ -566,6 +567,8 @@ static int qpex_wr_complete(struct ibv_qp_ex *ibqp)
 		qpex_wr_abort(ibqp);
 		if (cairn_queue_checked(&qp->sq))
 			cairn_work_refused(qp, err);
+		if (err == ENOMEM)
+			cairn_doorbell_polled(ibqp->qp_base.context);
 		return err;
 	}
 	index = qp->sq.ring.index;

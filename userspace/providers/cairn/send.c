@@ -359,8 +359,12 @@ static int send_list(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
 	if (index != start)
 		cairn_ring_publish(ring);
 	cairn_queue_unlock(&qp->sq);
-	if (index == start)
+	if (index == start) {
+		/* Room comes when posts complete, also without a poll. */
+		if (err == ENOMEM)
+			cairn_doorbell_polled(ibqp->context);
 		return err;
+	}
 	wake = cairn_send_wake(qp, index);
 	if (wake)
 		*bad_wr = first;
