@@ -15,4 +15,13 @@ struct task_struct {
 extern struct task_struct *shim_current;
 #define current shim_current
 
+#define SCHED_BATCH	3
+
+struct sched_attr;
+
+/* Defined by the test. */
+int sched_setattr_nocheck(struct task_struct *task, const struct sched_attr *attr);
+void wake_up_process(struct task_struct *task);
+void cond_resched(void);
+
 #endif
