@@ -33,6 +33,6 @@ int cairn_doorbell_later(struct ibv_context *ibctx)
 int cairn_doorbell_all(struct cairn_context *ctx)
 {
 	/* First: a post after it counts, and rings once more if the device has taken it. */
-	__atomic_store_n(&ctx->unrung, 0, __ATOMIC_SEQ_CST);
+	__atomic_exchange_n(&ctx->unrung, 0, __ATOMIC_SEQ_CST);
 	return cairn_doorbell(&ctx->vctx.context, CAIRN_DOORBELL_ALL, 0);
 }

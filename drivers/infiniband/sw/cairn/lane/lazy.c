@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #include <linux/kthread.h>
 #include <linux/sched.h>
+#include <linux/sched/signal.h>
 #include <uapi/linux/sched/types.h>
 #include "device/cpu.h"
 #include "lane/exec.h"
@@ -115,6 +116,6 @@ void cairn_lazy_serve(struct cairn_watch *watch)
 {
 	u32 words = LAZY_WORDS;
 
-	while (words-- && lazy_serve_word(watch))
+	while (words-- && !fatal_signal_pending(current) && lazy_serve_word(watch))
 		cond_resched();
 }

@@ -4,7 +4,7 @@
 #include <linux/minmax.h>
 #include <linux/mutex.h>
 #include <linux/sched.h>
-#include <linux/sched/rt.h>
+#include <linux/sched/prio.h>
 #include <linux/sched/stat.h>
 #include <linux/slab.h>
 #include <linux/string.h>
@@ -661,11 +661,11 @@ static bool watch_is_crowded(const struct cairn_watch *watch)
 	return num_online_cpus() == 1 || READ_ONCE(watch->crowded);
 }
 
-/* A thread of realtime priority may keep the lazy thread from running. */
+/* A thread of realtime or deadline priority may keep the lazy thread from running. */
 static bool watch_may_be_lazy(struct cairn_watch *watch)
 {
 	return watch_streams(watch) && list_empty_careful(&watch->lazy) &&
-	       watch_is_crowded(watch) && !rt_task(current) &&
+	       watch_is_crowded(watch) && current->prio >= MAX_RT_PRIO &&
 	       ktime_get_ns() >= READ_ONCE(watch->eager_until);
 }
 
@@ -698,10 +698,10 @@ static void watch_end_lazy(struct cairn_watch *watch, bool late)
 	/* The lane may have a CPU of its own, too. */
 	if (single_task_running())
 		WRITE_ONCE(watch->crowded, false);
-	if (!late || now < watch->served + QUIET_NS) {
+	if (!late)
 		watch->eager_shift = 0;
+	if (!late || now < watch->served + QUIET_NS)
 		return;
-	}
 	WRITE_ONCE(watch->eager_until, now + (QUIET_NS << watch->eager_shift));
 	watch->eager_shift = min(watch->eager_shift + 1, QUIET_MAX_SHIFT);
 }

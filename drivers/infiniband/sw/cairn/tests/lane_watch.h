@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <linux/array_size.h>
 #include <linux/bits.h>
+#include <linux/sched/prio.h>
 #include "ktap.h"
 #include "lane/lane.h"
 
@@ -370,7 +371,7 @@ static inline void start_with(u32 words)
 	clock_ns = 1000 * MS;
 	cpu_alone = true;
 	cpus_online = 2;
-	test_task = (struct task_struct){ .pid = 100 };
+	test_task = (struct task_struct){ .pid = 100, .prio = MAX_RT_PRIO };
 	allocs_left = -1;
 	live_allocs = 0;
 	idle_turns = 0;

@@ -189,11 +189,11 @@ static void never_lazy(void)
 
 	begin_test();
 	open_on_one_cpu(owner, queue);
-	test_task.realtime = true;
+	test_task.prio = MAX_RT_PRIO - 1;
 	post_one(queue);
 	ktap_ok(post_one(queue));
 	ktap_eq(owner->wake, CAIRN_LANE_ASLEEP);
-	test_task.realtime = false;
+	test_task.prio = MAX_RT_PRIO;
 	/* Every post rings where the administrator says so. */
 	test_nic.idle_us = 0;
 	post_one(queue);
@@ -461,12 +461,16 @@ static void late_posts(void)
 	open_lazy(owner, queue);
 	for (i = 0; i < ARRAY_SIZE(ms); i++)
 		expect_eager(queue, ms[i]);
-	/* Less than a millisecond is not late, and makes good for all. */
+	/* Less than a millisecond is not late, and makes nothing good. */
 	clock_ns += MS - 1;
 	ktap_ok(!post_one(queue));
 	ktap_ok(lazy_thread_runs());
 	ktap_ok(post_one(queue));
 	ktap_eq(owner->wake, CAIRN_LANE_LAZY);
+	expect_eager(queue, 128);
+	/* Nothing waits: that makes good for all. */
+	ktap_ok(!lazy_thread_runs());
+	ktap_ok(post_one(queue));
 	expect_eager(queue, 1);
 	/* Nor is a post late when the process has rung meanwhile. */
 	clock_ns += 100 * MS;

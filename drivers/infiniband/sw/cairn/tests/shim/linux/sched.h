@@ -8,7 +8,7 @@
 struct task_struct {
 	pid_t pid;
 	unsigned long nvcsw;	/* how often it slept */
-	bool realtime;
+	int prio;
 };
 
 /* Defined by the test: the calling thread. */
