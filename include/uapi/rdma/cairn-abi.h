@@ -655,7 +655,7 @@ struct cairn_dereg_mr_resp {
  * to one peer may leave together. The error is that of the first one that is wrong.
  *
  * One alone may name CAIRN_DOORBELL_ALL: the send queues of the context that are marked in
- * its ready maps. It has no write pointer, and no error.
+ * its ready maps. Its write pointer is 0 (else EINVAL).
  */
 enum cairn_doorbell_attrs {
 	CAIRN_ATTR_DOORBELL = (1U << 12),

@@ -255,7 +255,8 @@ static void doorbells(void)
 	for (i = 0; i < 200; i++)
 		ktap_ok(security_doorbell(da.ctx, 1000 + ktap_rand_below(~0u - 1000),
 					  ktap_rand()));
-	ktap_ok(security_doorbell(da.ctx, ~0u, ~0u));
+	ktap_eq(security_doorbell(da.ctx, CAIRN_DOORBELL_ALL, ~0u), EINVAL);
+	ktap_eq(security_doorbell(da.ctx, CAIRN_DOORBELL_ALL, 0), 0);
 	/* garbage in place of the command */
 	for (i = 0; i < 2000; i++) {
 		u32 words[16];
@@ -295,6 +296,7 @@ static void scribble(void)
 							     ktap_rand_below(70);
 			for (k = 0; k < 8; k++)
 				security_doorbell(da.ctx, ktap_rand_below(8), k);
+			security_doorbell(da.ctx, CAIRN_DOORBELL_ALL, 0);
 		}
 		/* two sends to it, so that receives are consumed */
 		for (k = 0; k < 4; k++) {
@@ -707,6 +709,55 @@ static void resize_race(void)
 		security_disconnect();
 	}
 	ktap_diag("%u of 100 were done", good);
+}
+
+/* A thread that has the device serve all queues of its context, posted to or not. */
+struct ringer {
+	pthread_t thread;
+	struct ibv_context *ctx;
+	unsigned int pages;		/* maps[0] to maps[pages - 1] are marked */
+	bool stop;
+};
+
+static void *security_ring_all(void *arg)
+{
+	struct ringer *ringer = arg;
+	unsigned int i;
+
+	while (!__atomic_load_n(&ringer->stop, __ATOMIC_RELAXED)) {
+		for (i = 0; i < ringer->pages; i++)
+			if (maps[i].prot & PROT_WRITE)
+				memset(maps[i].addr, 0xff, maps[i].len);
+		security_doorbell(ringer->ctx, CAIRN_DOORBELL_ALL, 0);
+	}
+	return arg;
+}
+
+/* Queue pairs come and go while the doorbell for all posts takes them from the map. */
+static void doorbell_for_all(void)
+{
+	struct vt_opts opts = VT_OPTS;
+	struct ringer ringer = {};
+	struct vt_end first, end;
+	struct vt_dev own;
+	int i;
+
+	nmaps = 0;
+	/* a context of its own, so that its ready map is among the mappings */
+	must(!vt_open(&own, da.name, VT_IPV4, -1));
+	must(!vt_end_create(&first, &own, &opts, BUF));
+	ringer.ctx = own.ctx;
+	ringer.pages = nmaps;
+	must(!pthread_create(&ringer.thread, NULL, security_ring_all, &ringer));
+	for (i = 0; i < 200; i++) {
+		if (!ktap_eq(vt_end_create(&end, &own, &opts, BUF), 0))
+			break;
+		vt_end_destroy(&end);
+	}
+	__atomic_store_n(&ringer.stop, true, __ATOMIC_RELAXED);
+	pthread_join(ringer.thread, NULL);
+	vt_end_destroy(&first);
+	vt_close(&own);
 }
 
 /* --- packets ------------------------------------------------------------ */
@@ -1387,7 +1438,7 @@ static void poisoned_huge_page(void)
 	X(store_read_only) X(keep_mapping) X(doorbells) X(doorbell_lists) X(scribble)	\
 	X(every_byte) X(wqe_fuzz)					\
 	X(unread_events) X(unread_async_events) X(cq_pointers)					\
-	X(resize_impossible) X(resize_race)				\
+	X(resize_impossible) X(resize_race) X(doorbell_for_all)		\
 	X(packets_wrong_icrc) X(packets_wrong_pkey)			\
 	X(responses_for_datagrams) X(packets_for_nobody)		\
 	X(packets_malformed) X(packets_random) X(packets_forged)	\

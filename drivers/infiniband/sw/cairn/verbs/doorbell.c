@@ -152,11 +152,13 @@ static int doorbell_ring_all(struct cairn_ucontext *uctx,
 	int err = 0, some;
 	u32 i;
 
+	if (count == 1 && doorbell->qid == CAIRN_DOORBELL_ALL) {
+		if (doorbell->index)
+			return -EINVAL;
+		cairn_ready_ring_all(uctx->ready);
+		return 0;
+	}
 	if (count == 1) {
-		if (doorbell->qid == CAIRN_DOORBELL_ALL) {
-			cairn_ready_ring_all(uctx->ready);
-			return 0;
-		}
 		rcu_read_lock();
 		err = doorbell_ring(uctx, doorbell);
 		rcu_read_unlock();
@@ -170,7 +172,7 @@ static int doorbell_ring_all(struct cairn_ucontext *uctx,
 	return err;
 }
 
-/* Return: 0; -ENOENT: no such queue; -EINVAL: impossible write pointer. */
+/* Return: 0; -ENOENT: no such queue; -EINVAL: impossible write pointer, or one for all. */
 static int UVERBS_HANDLER(CAIRN_METHOD_DOORBELL)(struct uverbs_attr_bundle *attrs)
 {
 	struct ib_ucontext *ibuc = ib_uverbs_get_ucontext(attrs);
