@@ -487,6 +487,44 @@ static void full_queue_extended(void)
 	rings_when_full(post_extended);
 }
 
+/* Posts whose lane is lazy are served before an object ends that they may name. */
+static void lazy_posts_before_the_end(void)
+{
+	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND }, *bad;
+	struct ibv_ah_attr ah_attr = {};
+	struct ibv_pd *pd;
+	static char text[8];
+	struct ibv_ah *ah;
+	struct ibv_mr *mr;
+	struct ibv_mw *mw;
+	struct ibv_qp *qp;
+
+	open_cq(4, 0);
+	pd = fake_pd(ctx);
+	ah = fake.ops.create_ah(pd, &ah_attr);
+	mw = fake.ops.alloc_mw(pd, IBV_MW_TYPE_1);
+	mr = fake.ops.reg_mr(pd, text, sizeof(text), (uintptr_t)text, 0);
+	qp = fake_qp(pd, cq, IBV_QPT_RC, 0);
+	*fake_sq(qp)->asleep = CAIRN_LANE_LAZY;
+	ktap_eq(fake.ops.post_send(qp, &wr, &bad), 0);
+	expect_rings(0);
+	ktap_eq(fake.ops.destroy_ah(ah), 0);
+	expect_rings(1);
+	ktap_eq(fake.ops.post_send(qp, &wr, &bad), 0);
+	ktap_eq(fake.ops.dealloc_mw(mw), 0);
+	expect_rings(2);
+	ktap_eq(fake.ops.post_send(qp, &wr, &bad), 0);
+	ktap_eq(fake.ops.rereg_mr((struct verbs_mr *)mr, IBV_REREG_MR_CHANGE_ACCESS, pd, NULL, 0, 0),
+		0);
+	expect_rings(3);
+	ktap_eq(fake.ops.post_send(qp, &wr, &bad), 0);
+	ktap_eq(fake.ops.dereg_mr((struct verbs_mr *)mr), 0);
+	expect_rings(4);
+	ktap_eq(fake.ops.destroy_qp(qp), 0);
+	ktap_eq(fake.ops.dealloc_pd(pd), 0);
+	close_cq();
+}
+
 static void lazy_posts(void)
 {
 	open_cq(4, 0);
@@ -1181,6 +1219,7 @@ static const struct ktap_test tests[] = {
 	KTAP(yields_extended),
 	KTAP(lazy_posts),
 	KTAP(lazy_posts_extended),
+	KTAP(lazy_posts_before_the_end),
 	KTAP(full_queue),
 	KTAP(full_queue_extended),
 	KTAP(arming_a_queue_with_completions),

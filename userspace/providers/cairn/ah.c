@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "ah.h"
+#include "doorbell.h"
 
 VERBS_RESP(cairn_ah_resp, struct ib_uverbs_create_ah_resp,
 	   struct cairn_create_ah_resp);
@@ -27,8 +28,10 @@ struct ibv_ah *cairn_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 
 int cairn_destroy_ah(struct ibv_ah *ibah)
 {
-	int err = ibv_cmd_destroy_ah(ibah);
+	int err;
 
+	cairn_doorbell_unrung(ibah->context);
+	err = ibv_cmd_destroy_ah(ibah);
 	if (!err)
 		free(to_cah(ibah));
 	return err;

@@ -123,7 +123,7 @@ static int comp_cntr_read(struct verbs_comp_cntr *cntr,
 				      sizeof(*value)),
 	};
 
-	cairn_doorbell_polled(cntr->context);
+	cairn_doorbell_unrung(cntr->context);
 	return comp_cntr_call(cntr->context, COMP_CNTR_OBJECT,
 			      COMP_CNTR_METHOD_READ, attrs, 3);
 }

@@ -287,7 +287,7 @@ int cairn_cq_poll(struct cairn_cq *cq, int num_entries, struct ibv_wc *wc,
 	if (__builtin_expect(look, 0))
 		cairn_cq_look(cq);
 	if (!n)
-		cairn_doorbell_polled(cq->vcq.cq.context);
+		cairn_doorbell_unrung(cq->vcq.cq.context);
 	if (__builtin_expect(yield_us, 0))
 		cairn_cq_yield(cq, yield_us);
 	return n;

@@ -54,7 +54,7 @@ static int cqex_start_poll(struct ibv_cq_ex *ibcq,
 	cairn_cq_unlock(cq);
 	if (look)
 		cairn_cq_look(cq);
-	cairn_doorbell_polled(ibcq->context);
+	cairn_doorbell_unrung(ibcq->context);
 	if (__builtin_expect(yield_us, 0))
 		cairn_cq_yield(cq, yield_us);
 	return ENOENT;

@@ -20,10 +20,12 @@ int cairn_doorbell_later(struct ibv_context *ctx);
 /* Rings for all posts whose lanes are lazy. Return: 0 or errno. */
 int cairn_doorbell_all(struct cairn_context *ctx);
 
-/* A poll found nothing, a send queue is full, or a counter is read: the program waits for
- * posts that it has made.
+/*
+ * Rings for all posts whose lanes are lazy, if there are any: a poll found nothing, a send
+ * queue is full, or a counter is read, so the program waits for its posts; or an object
+ * that they may name is about to go.
  */
-static inline void cairn_doorbell_polled(struct ibv_context *ibctx)
+static inline void cairn_doorbell_unrung(struct ibv_context *ibctx)
 {
 	struct cairn_context *ctx = to_cctx(ibctx);
 

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "doorbell.h"
 #include "mr.h"
 #include "pd.h"
 #include "persist.h"
@@ -143,6 +144,7 @@ int cairn_rereg_mr(struct verbs_mr *vmr, int flags, struct ibv_pd *pd,
 	if (to_cmr(&vmr->ibv_mr)->declared & CAIRN_MR_PERSIST_FLAGS ||
 	    to_cmr(&vmr->ibv_mr)->dm)
 		return EOPNOTSUPP;
+	cairn_doorbell_unrung(vmr->ibv_mr.context);
 	/* The region's state after a failure depends on the step that failed. */
 	mr_forget(to_cmr(&vmr->ibv_mr));
 	to_cmr(&vmr->ibv_mr)->region.addr = NULL;
@@ -164,6 +166,7 @@ int cairn_dereg_mr(struct verbs_mr *vmr)
 		free(mr);
 		return 0;
 	}
+	cairn_doorbell_unrung(vmr->ibv_mr.context);
 	known = mr_forget(mr);
 	err = mr->release ? cairn_release_dereg(mr) : ibv_cmd_dereg_mr(vmr);
 	if (err) {

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "doorbell.h"
 #include "mw.h"
 #include "send.h"
 
@@ -26,8 +27,10 @@ struct ibv_mw *cairn_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 
 int cairn_dealloc_mw(struct ibv_mw *mw)
 {
-	int err = ibv_cmd_dealloc_mw(mw);
+	int err;
 
+	cairn_doorbell_unrung(mw->context);
+	err = ibv_cmd_dealloc_mw(mw);
 	if (!err)
 		free(mw);
 	return err;

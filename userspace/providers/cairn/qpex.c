@@ -568,7 +568,7 @@ static int qpex_wr_complete(struct ibv_qp_ex *ibqp)
 		if (cairn_queue_checked(&qp->sq))
 			cairn_work_refused(qp, err);
 		if (err == ENOMEM)
-			cairn_doorbell_polled(ibqp->qp_base.context);
+			cairn_doorbell_unrung(ibqp->qp_base.context);
 		return err;
 	}
 	index = qp->sq.ring.index;

@@ -362,7 +362,7 @@ static int send_list(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
 	if (index == start) {
 		/* Room comes when posts complete, also without a poll. */
 		if (err == ENOMEM)
-			cairn_doorbell_polled(ibqp->context);
+			cairn_doorbell_unrung(ibqp->context);
 		return err;
 	}
 	wake = cairn_send_wake(qp, index);
