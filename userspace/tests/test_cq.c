@@ -525,6 +525,74 @@ static void lazy_posts_before_the_end(void)
 	close_cq();
 }
 
+static void complete_one(const struct cairn_doorbell *db)
+{
+	struct cairn_cqe cqe = { .wr_id = 6 };
+
+	(void)db;
+	fake_complete(ring, &cqe);
+}
+
+/* The device executes a post in the doorbell: the poll that rings finds its completion. A
+ * program that waits for each post rings with it, but for some posts.
+ */
+static void one_lazy_post_after_the_other(void)
+{
+	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND }, *bad;
+	struct ibv_pd *pd = fake_pd(ctx);
+	int i, before, for_all = 0;
+	struct ibv_wc wc;
+	struct ibv_qp *qp;
+
+	qp = fake_qp(pd, cq, IBV_QPT_RC, 0);
+	*fake_sq(qp)->asleep = CAIRN_LANE_LAZY;
+	fake.on_doorbell = complete_one;
+	for (i = 0; i < 2 * (4 + 64); i++) {
+		before = fake.doorbells;
+		ktap_eq(fake.ops.post_send(qp, &wr, &bad), 0);
+		for_all += fake.doorbells == before;
+		ktap_ok(fake.doorbells == before || fake.doorbell.qid == fake_sq(qp)->desc.qid);
+		if (cqx) {
+			ktap_ok(!finds_nothing());
+			ibv_end_poll(cqx);
+		} else {
+			ktap_eq(fake.ops.poll_cq(cq, 1, &wc), 1);
+		}
+		ktap_eq(fake.doorbells, before + 1);
+		/* the device takes what the queue has */
+		fake_sq(qp)->dev->index = fake_sq(qp)->host->index;
+	}
+	ktap_eq(for_all, 2 * 4);
+	/* Two at a time wait. */
+	for (i = 0; i < 100; i++) {
+		before = fake.doorbells;
+		ktap_eq(fake.ops.post_send(qp, &wr, &bad), 0);
+		ktap_eq(fake.ops.post_send(qp, &wr, &bad), 0);
+		ktap_eq(fake.doorbells, before);
+		ktap_ok(!finds_nothing());
+		if (cqx)
+			ibv_end_poll(cqx);
+		ktap_eq(fake.doorbells, before + 1);
+		fake_sq(qp)->dev->index = fake_sq(qp)->host->index;
+	}
+	ktap_eq(fake.ops.destroy_qp(qp), 0);
+	ktap_eq(fake.ops.dealloc_pd(pd), 0);
+}
+
+static void lazy_one_by_one(void)
+{
+	open_cq(4, 0);
+	one_lazy_post_after_the_other();
+	close_cq();
+}
+
+static void lazy_one_by_one_extended(void)
+{
+	open_cq_ex(4, 0, false);
+	one_lazy_post_after_the_other();
+	close_cq();
+}
+
 static void lazy_posts(void)
 {
 	open_cq(4, 0);
@@ -1220,6 +1288,8 @@ static const struct ktap_test tests[] = {
 	KTAP(lazy_posts),
 	KTAP(lazy_posts_extended),
 	KTAP(lazy_posts_before_the_end),
+	KTAP(lazy_one_by_one),
+	KTAP(lazy_one_by_one_extended),
 	KTAP(full_queue),
 	KTAP(full_queue_extended),
 	KTAP(arming_a_queue_with_completions),

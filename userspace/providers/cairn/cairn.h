@@ -29,6 +29,8 @@ struct cairn_context {
 	uint32_t max_sge;
 	uint32_t inline_threshold;	/* of new QPs; UINT32_MAX: not set */
 	uint32_t unrung;		/* posts that wait for a doorbell; see doorbell.c */
+	uint32_t alone;			/* doorbells for all that were for one post, in a row */
+	uint32_t ring_next;		/* posts that ring for themselves */
 	struct cairn_keys *keys;	/* keys.h */
 	size_t dm_bytes;		/* atomic; see dm.c */
 	pthread_mutex_t qinfo_lock;	/* protects the two lists */

@@ -255,13 +255,14 @@ enum ibv_wc_status cairn_cq_watch_one(struct cairn_cq *cq, const struct cairn_cq
 					     cairn_cqe_status(cqe);
 }
 
-int cairn_cq_poll(struct cairn_cq *cq, int num_entries, struct ibv_wc *wc,
-		  struct cairndv_persist_info *info)
+/* @yield_us: for cairn_cq_yield(); 0: no call */
+static int cq_poll(struct cairn_cq *cq, int num_entries, struct ibv_wc *wc,
+		   struct cairndv_persist_info *info, uint32_t *yield_us)
 {
 	struct cairn_ring *ring = &cq->queue.ring;
 	const struct cairn_cqe *cqe;
-	uint32_t start, yield_us = 0;
 	bool look = false;
+	uint32_t start;
 	int n = 0;
 
 	cairn_cq_lock(cq);
@@ -281,13 +282,22 @@ int cairn_cq_poll(struct cairn_cq *cq, int num_entries, struct ibv_wc *wc,
 		look = cairn_ring_polled(ring);
 	if (n)
 		cq->empty.polls = 0;
-	else
-		yield_us = cairn_cq_tires(cq);
+	*yield_us = n ? 0 : cairn_cq_tires(cq);
 	cairn_cq_unlock(cq);
 	if (__builtin_expect(look, 0))
 		cairn_cq_look(cq);
-	if (!n)
-		cairn_doorbell_unrung(cq->vcq.cq.context);
+	return n;
+}
+
+int cairn_cq_poll(struct cairn_cq *cq, int num_entries, struct ibv_wc *wc,
+		  struct cairndv_persist_info *info)
+{
+	uint32_t yield_us;
+	int n = cq_poll(cq, num_entries, wc, info, &yield_us);
+
+	/* The posts may be done when the doorbell returns. */
+	if (!n && cairn_doorbell_unrung(cq->vcq.cq.context))
+		n = cq_poll(cq, num_entries, wc, info, &yield_us);
 	if (__builtin_expect(yield_us, 0))
 		cairn_cq_yield(cq, yield_us);
 	return n;

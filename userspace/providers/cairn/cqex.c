@@ -27,34 +27,46 @@ static void cqex_take(struct cairn_cq *cq)
 					      cairn_cqe_status(cq->cur);
 }
 
-/* Holds the lock on success, until end_poll. */
-static int cqex_start_poll(struct ibv_cq_ex *ibcq,
-			   struct ibv_poll_cq_attr *attr)
+/* Holds the lock on success. @yield_us: for cairn_cq_yield(); 0: no call */
+static bool cqex_begin(struct cairn_cq *cq, uint32_t *yield_us)
 {
-	struct cairn_cq *cq = to_ccq_ex(ibcq);
 	struct cairn_ring *ring = &cq->queue.ring;
 	bool look = false;
-	uint32_t yield_us;
 
-	if (attr->comp_mask)
-		return EINVAL;
+	*yield_us = 0;
 	cairn_cq_lock(cq);
 	if (cairn_cq_ready(cq)) {
 		cqex_take(cq);
 		cq->polling = true;
 		cq->empty.polls = 0;
-		return 0;
+		return true;
 	}
 	if (cairn_cq_watched(cq))
 		cairn_cq_watch_poll(cq, true);
 	/* Publish the index behind skipped completions. */
 	if (ring->index != cairn_ring_load(&ring->host->index))
 		look = cairn_ring_polled(ring);
-	yield_us = cairn_cq_tires(cq);
+	*yield_us = cairn_cq_tires(cq);
 	cairn_cq_unlock(cq);
 	if (look)
 		cairn_cq_look(cq);
-	cairn_doorbell_unrung(ibcq->context);
+	return false;
+}
+
+/* Holds the lock on success, until end_poll. */
+static int cqex_start_poll(struct ibv_cq_ex *ibcq,
+			   struct ibv_poll_cq_attr *attr)
+{
+	struct cairn_cq *cq = to_ccq_ex(ibcq);
+	uint32_t yield_us;
+
+	if (attr->comp_mask)
+		return EINVAL;
+	if (cqex_begin(cq, &yield_us))
+		return 0;
+	/* The posts may be done when the doorbell returns. */
+	if (cairn_doorbell_unrung(ibcq->context) && cqex_begin(cq, &yield_us))
+		return 0;
 	if (__builtin_expect(yield_us, 0))
 		cairn_cq_yield(cq, yield_us);
 	return ENOENT;

@@ -7,6 +7,13 @@
 /* As many messages as a train has, so that waiting for more would gain little. */
 #define DOORBELL_MAX_UNRUNG	64U
 
+/*
+ * After so many doorbells in a row for all posts that were for a single one, so many posts ring
+ * for themselves.
+ */
+#define DOORBELL_MAX_ALONE	4U
+#define DOORBELL_RING_NEXT	64U
+
 int cairn_doorbell(struct ibv_context *ctx, uint32_t qid, uint32_t index)
 {
 	struct cairn_doorbell db = { .qid = qid, .index = index };
@@ -21,18 +28,45 @@ int cairn_doorbells(struct ibv_context *ctx, struct cairn_doorbell *db,
 			    db, (uint16_t)(count * sizeof(*db)));
 }
 
-int cairn_doorbell_later(struct ibv_context *ibctx)
+/* Rings for a post that would be the only one to wait. Return: whether it did. */
+static bool doorbell_alone(struct cairn_context *ctx, uint32_t qid, uint32_t index, int *err)
+{
+	uint32_t left = __atomic_load_n(&ctx->ring_next, __ATOMIC_RELAXED);
+
+	if (!left)
+		return false;
+	__atomic_store_n(&ctx->ring_next, left - 1, __ATOMIC_RELAXED);
+	*err = cairn_doorbell(&ctx->vctx.context, qid, index);
+	return true;
+}
+
+int cairn_doorbell_later(struct ibv_context *ibctx, uint32_t qid, uint32_t index)
 {
 	struct cairn_context *ctx = to_cctx(ibctx);
+	int err;
 
+	if (doorbell_alone(ctx, qid, index, &err))
+		return err;
 	if (__atomic_add_fetch(&ctx->unrung, 1, __ATOMIC_SEQ_CST) < DOORBELL_MAX_UNRUNG)
 		return 0;
 	return cairn_doorbell_all(ctx);
 }
 
+/* @posts have waited. One alone is slower than its own doorbell. */
+static void doorbell_learn(struct cairn_context *ctx, uint32_t posts)
+{
+	uint32_t alone = posts == 1 ? __atomic_load_n(&ctx->alone, __ATOMIC_RELAXED) + 1 : 0;
+
+	if (alone == DOORBELL_MAX_ALONE) {
+		__atomic_store_n(&ctx->ring_next, DOORBELL_RING_NEXT, __ATOMIC_RELAXED);
+		alone = 0;
+	}
+	__atomic_store_n(&ctx->alone, alone, __ATOMIC_RELAXED);
+}
+
 int cairn_doorbell_all(struct cairn_context *ctx)
 {
 	/* First: a post after it counts, and rings once more if the device has taken it. */
-	__atomic_exchange_n(&ctx->unrung, 0, __ATOMIC_SEQ_CST);
+	doorbell_learn(ctx, __atomic_exchange_n(&ctx->unrung, 0, __ATOMIC_SEQ_CST));
 	return cairn_doorbell(&ctx->vctx.context, CAIRN_DOORBELL_ALL, 0);
 }

@@ -14,23 +14,25 @@ int cairn_doorbells(struct ibv_context *ctx, struct cairn_doorbell *db,
 
 /*
  * A post whose lane is lazy: the next poll that finds nothing rings, or this call if many
- * posts wait for that. Return: 0 or errno.
+ * posts wait for that, or if posts have waited alone before. Return: 0 or errno.
  */
-int cairn_doorbell_later(struct ibv_context *ctx);
+int cairn_doorbell_later(struct ibv_context *ctx, uint32_t qid, uint32_t index);
 /* Rings for all posts whose lanes are lazy. Return: 0 or errno. */
 int cairn_doorbell_all(struct cairn_context *ctx);
 
 /*
  * Rings for all posts whose lanes are lazy, if there are any: a poll found nothing, a send
  * queue is full, or a counter is read, so the program waits for its posts; or an object
- * that they may name is about to go.
+ * that they may name is about to go. Return: whether it rang.
  */
-static inline void cairn_doorbell_unrung(struct ibv_context *ibctx)
+static inline bool cairn_doorbell_unrung(struct ibv_context *ibctx)
 {
 	struct cairn_context *ctx = to_cctx(ibctx);
 
-	if (__builtin_expect(__atomic_load_n(&ctx->unrung, __ATOMIC_RELAXED), 0))
-		cairn_doorbell_all(ctx);
+	if (__builtin_expect(!__atomic_load_n(&ctx->unrung, __ATOMIC_RELAXED), 1))
+		return false;
+	cairn_doorbell_all(ctx);
+	return true;
 }
 
 #endif /* CAIRN_DOORBELL_H */

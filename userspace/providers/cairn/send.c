@@ -24,7 +24,7 @@ int cairn_send_wake(struct cairn_qp *qp, uint32_t index)
 	case CAIRN_LANE_AWAKE:
 		return 0;
 	case CAIRN_LANE_LAZY:
-		return cairn_doorbell_later(ctx);
+		return cairn_doorbell_later(ctx, qp->sq.ring.qid, index);
 	default:
 		return cairn_doorbell(ctx, qp->sq.ring.qid, index);
 	}
