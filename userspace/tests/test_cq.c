@@ -547,7 +547,7 @@ static void one_lazy_post_after_the_other(void)
 	qp = fake_qp(pd, cq, IBV_QPT_RC, 0);
 	*fake_sq(qp)->asleep = CAIRN_LANE_LAZY;
 	fake.on_doorbell = complete_one;
-	for (i = 0; i < 2 * (4 + 64); i++) {
+	for (i = 0; i < 2 * (4 + 1024); i++) {
 		before = fake.doorbells;
 		ktap_eq(fake.ops.post_send(qp, &wr, &bad), 0);
 		for_all += fake.doorbells == before;

@@ -12,7 +12,7 @@
  * for themselves.
  */
 #define DOORBELL_MAX_ALONE	4U
-#define DOORBELL_RING_NEXT	64U
+#define DOORBELL_RING_NEXT	1024U
 
 int cairn_doorbell(struct ibv_context *ctx, uint32_t qid, uint32_t index)
 {
