@@ -348,7 +348,7 @@ static void map_barriers(void)
 		.summary = (uint64_t *)&l_map.summary,
 		.word_bit = 1 << 5,
 		.summary_bit = 1 << 3,
-		.asleep = &l_wake.asleep,
+		.state = &l_wake.asleep,
 	};
 	uint32_t missed = 0;
 	pthread_t thread;

@@ -104,9 +104,9 @@ struct cairn_ready_page {
 
 /*
  * The state says what a post has to do. A lazy lane shares its CPU with other tasks, and
- * takes posts when they let it run. So the host rings CAIRN_DOORBELL_ALL when it has posted
- * much, or when it polls a completion queue and finds nothing. A host that does not know
- * this state rings for each post.
+ * looks for posts when they let it run. So the host rings CAIRN_DOORBELL_ALL when many posts
+ * wait, and before it waits for one without sleeping, as after a poll that finds nothing. A
+ * host that does not know this state rings for each post.
  */
 enum cairn_lane_state {
 	CAIRN_LANE_AWAKE = 0,		/* nothing: the lane polls */
@@ -655,7 +655,8 @@ struct cairn_dereg_mr_resp {
  * to one peer may leave together. The error is that of the first one that is wrong.
  *
  * One alone may name CAIRN_DOORBELL_ALL: the send queues of the context that are marked in
- * its ready maps. Its write pointer is 0 (else EINVAL).
+ * its ready maps. The work of a call is limited; the lane does the rest. The write pointer
+ * is 0 (else EINVAL).
  */
 enum cairn_doorbell_attrs {
 	CAIRN_ATTR_DOORBELL = (1U << 12),

@@ -488,6 +488,8 @@ int cairn_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 	pthread_spin_unlock(&cq->arm_lock);
 	if (look)
 		cairn_cq_look(cq);
+	/* The program is about to sleep, and others may have the CPU before the lazy thread. */
+	cairn_doorbell_unrung(ibcq->context);
 	return 0;
 }
 

@@ -8,8 +8,8 @@
 #define DOORBELL_MAX_UNRUNG	64U
 
 /*
- * After so many doorbells in a row for all posts that were for a single one, so many posts ring
- * for themselves.
+ * When DOORBELL_MAX_ALONE doorbells for all in a row were for one post each, the next
+ * DOORBELL_RING_NEXT posts ring for themselves.
  */
 #define DOORBELL_MAX_ALONE	4U
 #define DOORBELL_RING_NEXT	1024U
@@ -28,8 +28,8 @@ int cairn_doorbells(struct ibv_context *ctx, struct cairn_doorbell *db,
 			    db, (uint16_t)(count * sizeof(*db)));
 }
 
-/* Rings for a post that would be the only one to wait. Return: whether it did. */
-static bool doorbell_alone(struct cairn_context *ctx, uint32_t qid, uint32_t index, int *err)
+/* Posts have waited alone before: rings for this one. Return: whether it rang. */
+static bool doorbell_now(struct cairn_context *ctx, uint32_t qid, uint32_t index, int *err)
 {
 	uint32_t left = __atomic_load_n(&ctx->ring_next, __ATOMIC_RELAXED);
 
@@ -45,14 +45,14 @@ int cairn_doorbell_later(struct ibv_context *ibctx, uint32_t qid, uint32_t index
 	struct cairn_context *ctx = to_cctx(ibctx);
 	int err;
 
-	if (doorbell_alone(ctx, qid, index, &err))
+	if (doorbell_now(ctx, qid, index, &err))
 		return err;
 	if (__atomic_add_fetch(&ctx->unrung, 1, __ATOMIC_SEQ_CST) < DOORBELL_MAX_UNRUNG)
 		return 0;
 	return cairn_doorbell_all(ctx);
 }
 
-/* @posts have waited. One alone is slower than its own doorbell. */
+/* @posts waited for this doorbell. For a single one its own doorbell is faster. */
 static void doorbell_learn(struct cairn_context *ctx, uint32_t posts)
 {
 	uint32_t alone = posts == 1 ? __atomic_load_n(&ctx->alone, __ATOMIC_RELAXED) + 1 : 0;
@@ -66,7 +66,11 @@ static void doorbell_learn(struct cairn_context *ctx, uint32_t posts)
 
 int cairn_doorbell_all(struct cairn_context *ctx)
 {
-	/* First: a post after it counts, and rings once more if the device has taken it. */
-	doorbell_learn(ctx, __atomic_exchange_n(&ctx->unrung, 0, __ATOMIC_SEQ_CST));
+	/* Before the doorbell: a post in between counts, and rings once more at worst. */
+	uint32_t posts = __atomic_exchange_n(&ctx->unrung, 0, __ATOMIC_SEQ_CST);
+
+	/* 0: another thread took the count, and may not have rung yet. */
+	if (posts)
+		doorbell_learn(ctx, posts);
 	return cairn_doorbell(&ctx->vctx.context, CAIRN_DOORBELL_ALL, 0);
 }

@@ -14,7 +14,8 @@ int cairn_doorbells(struct ibv_context *ctx, struct cairn_doorbell *db,
 
 /*
  * A post whose lane is lazy: the next poll that finds nothing rings, or this call if many
- * posts wait for that, or if posts have waited alone before. Return: 0 or errno.
+ * posts wait for that, or if posts have waited alone before. Return: 0 or errno, which may
+ * concern earlier posts, too.
  */
 int cairn_doorbell_later(struct ibv_context *ctx, uint32_t qid, uint32_t index);
 /* Rings for all posts whose lanes are lazy. Return: 0 or errno. */
@@ -22,8 +23,10 @@ int cairn_doorbell_all(struct cairn_context *ctx);
 
 /*
  * Rings for all posts whose lanes are lazy, if there are any: a poll found nothing, a send
- * queue is full, or a counter is read, so the program waits for its posts; or an object
- * that they may name is about to go. Return: whether it rang.
+ * queue is full, a counter is read or an event asked for, so the program waits for its posts.
+ * Or an object that they may name is about to go: then most of them are sent before, but not
+ * those beyond 60 KiB, nor those that another thread or the lane serves at this moment.
+ * Return: whether it rang.
  */
 static inline bool cairn_doorbell_unrung(struct ibv_context *ibctx)
 {
@@ -31,6 +34,7 @@ static inline bool cairn_doorbell_unrung(struct ibv_context *ibctx)
 
 	if (__builtin_expect(!__atomic_load_n(&ctx->unrung, __ATOMIC_RELAXED), 1))
 		return false;
+	/* It fails when the device was unplugged; then there is nothing to ring. */
 	cairn_doorbell_all(ctx);
 	return true;
 }

@@ -66,7 +66,7 @@ int cairn_ready_map(struct cairn_context *ctx, struct cairn_ready *ready,
 	ready->summary = (uint64_t *)&map->summary;
 	ready->word_bit = 1ULL << desc->ready_bit % 64;
 	ready->summary_bit = 1ULL << word;
-	ready->asleep = &wake[desc->wake_index].asleep;
+	ready->state = &wake[desc->wake_index].asleep;
 	return 0;
 }
 

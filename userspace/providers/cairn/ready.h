@@ -18,7 +18,8 @@
  * (h) cairn_ready_state() has a full barrier between the mark and the
  *     wake-up flag. Pairs with the device, which raises the flag, full barrier,
  *     and looks at the map again before it sleeps. Either the device
- *     finds the mark, or this function sees the flag and the caller rings.
+ *     finds the mark, or this function sees the flag. Then the caller rings, or
+ *     counts the post for a later doorbell.
  */
 #ifndef CAIRN_READY_H
 #define CAIRN_READY_H
@@ -31,7 +32,7 @@ struct cairn_ready {
 	uint64_t *summary;
 	uint64_t word_bit;
 	uint64_t summary_bit;
-	const uint32_t *asleep;	/* enum cairn_lane_state */
+	const uint32_t *state;	/* enum cairn_lane_state */
 };
 
 /* Barrier (k). */
@@ -53,7 +54,7 @@ static inline void cairn_ready_mark(const struct cairn_ready *ready)
 static inline uint32_t cairn_ready_state(const struct cairn_ready *ready)
 {
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	return __atomic_load_n(ready->asleep, __ATOMIC_RELAXED);
+	return __atomic_load_n(ready->state, __ATOMIC_RELAXED);
 }
 
 /*

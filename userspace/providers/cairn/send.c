@@ -87,15 +87,16 @@ static uint64_t send_beside_first(struct ibv_qp *const *qp, uint64_t which)
 uint64_t cairn_send_wake_all(struct ibv_qp *const *qp, const uint32_t *index,
 			     uint64_t which)
 {
-	uint64_t rest, same, asleep = 0, failed = 0;
+	uint64_t rest, same, ring = 0, failed = 0;
 
 	for (rest = which; rest; rest &= rest - 1)
 		cairn_ready_mark(&to_cqp(qp[send_first(rest)])->ready);
+	/* A lazy lane, too: what a group posts leaves together. */
 	for (rest = which; rest; rest &= rest - 1)
 		if (cairn_ready_state(&to_cqp(qp[send_first(rest)])->ready) !=
 		    CAIRN_LANE_AWAKE)
-			asleep |= rest & -rest;
-	for (rest = asleep; rest; rest &= ~same) {
+			ring |= rest & -rest;
+	for (rest = ring; rest; rest &= ~same) {
 		same = send_beside_first(qp, rest);
 		failed |= send_ring_all(qp, index, same);
 	}
@@ -307,6 +308,8 @@ int cairn_send_check(struct ibv_qp *ibqp, const struct ibv_send_wr *wr)
 	if (!err && !send_has_room(&qp->sq, &plan, wr))
 		err = ENOMEM;
 	pthread_spin_unlock(&qp->sq.lock);
+	if (err == ENOMEM)
+		cairn_doorbell_unrung(ibqp->context);
 	return err;
 }
 
@@ -360,7 +363,7 @@ static int send_list(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
 		cairn_ring_publish(ring);
 	cairn_queue_unlock(&qp->sq);
 	if (index == start) {
-		/* Room comes when posts complete, also without a poll. */
+		/* The queue has room again when posts complete, also without a poll. */
 		if (err == ENOMEM)
 			cairn_doorbell_unrung(ibqp->context);
 		return err;

@@ -160,7 +160,7 @@
 	X(PERSIST_RECV_WAITS, persist_recv_waits,			\
 	  "times a durable message waited for a posted receive")	\
 	X(DOORBELLS, doorbells,						\
-	  "queues that a doorbell call named; one for all that are marked")		\
+	  "queues that a doorbell call named; a call for all marked ones counts 1")		\
 	X(RATE_MARKS, rate_marks,					\
 	  "times a limited QP had sent what its rate allows")		\
 	X(RATE_PURGES, rate_purges,					\
@@ -170,7 +170,7 @@
 	X(ROOM_WAITS, room_waits,					\
 	  "times a UC or UD queue pair waited for packets to leave this host") \
 	X(POLLED_POSTS, polled_posts,					\
-	  "queues found in the ready map: posts without a doorbell")	\
+	  "queues found in the ready map: posts without a doorbell of their own")	\
 	X(QINFO_HITS, qinfo_hits,					\
 	  "times the cached write pointer of a queue was new enough")	\
 	X(QINFO_MISSES, qinfo_misses,					\

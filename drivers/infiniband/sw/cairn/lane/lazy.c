@@ -41,7 +41,7 @@ int cairn_lazy_start(struct cairn_lane *lane, int node)
 	task = kthread_create_on_node(lazy_thread, lane, node, "cairn/%u-lazy", lane->number);
 	if (IS_ERR(task))
 		return PTR_ERR(task);
-	/* If it fails, the thread preempts the process, which is slower and not wrong. */
+	/* If it fails, the thread preempts the process. That is slower, but not wrong. */
 	sched_setattr_nocheck(task, &attr);
 	lane->lazy_task = task;
 	wake_up_process(task);
@@ -53,17 +53,17 @@ void cairn_lazy_stop(struct cairn_lane *lane)
 	kthread_stop(lane->lazy_task);
 }
 
-/* Soft interrupts are off. Return: bytes sent. */
-static s32 lazy_serve_qp(struct cairn_exec *exec)
+/* Soft interrupts are off. Return: those of @bytes that are left. */
+static s32 lazy_serve_qp(struct cairn_exec *exec, s32 bytes)
 {
 	struct cairn_budget tx = {
 		.packets = CAIRN_LANE_BUDGET,
-		.bytes = CAIRN_ROUND_BYTES,
+		.bytes = bytes,
 	};
 
 	cairn_nic_count(exec->nic, CAIRN_CTR_POLLED_POSTS, 1);
 	cairn_exec_serve(exec, CAIRN_REQ, CAIRN_LANE_BUDGET, &tx);
-	return CAIRN_ROUND_BYTES - tx.bytes;
+	return tx.bytes;
 }
 
 /* For the bytes of a round. */
@@ -74,7 +74,7 @@ static void lazy_serve_qps(struct cairn_exec *const *exec, u32 num)
 
 	cairn_env_plug();
 	for (i = 0; i < num && bytes > 0; i++)
-		bytes -= lazy_serve_qp(exec[i]);
+		bytes = lazy_serve_qp(exec[i], bytes);
 	cairn_env_unplug();
 	for (; i < num; i++)
 		cairn_lane_ready(exec[i], CAIRN_REQ);

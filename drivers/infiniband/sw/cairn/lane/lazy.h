@@ -3,7 +3,7 @@
  * Posts of lazy watches (lane/watch.h): the process rings for all of them at once, or the
  * lane's lazy thread finds them. The thread has the policy SCHED_BATCH: when it wakes up, it
  * does not preempt the process that posts. It has the CPU when that process sleeps, or when
- * its time slice ends.
+ * the time slice of that process ends.
  */
 #ifndef CAIRN_LANE_LAZY_H
 #define CAIRN_LANE_LAZY_H

@@ -642,8 +642,8 @@ static void watch_activate(struct cairn_watch *watch)
 		cairn_lane_wake(lane);
 }
 
-/* Has the caller rung before and not slept since? Without a lock: other threads that ring at
- * the same time may make a wrong answer.
+/* Has the caller's thread rung last, and not slept since? Without a lock: the answer may be
+ * wrong if several threads ring.
  */
 static bool watch_streams(struct cairn_watch *watch)
 {
@@ -661,7 +661,7 @@ static bool watch_is_crowded(const struct cairn_watch *watch)
 	return num_online_cpus() == 1 || READ_ONCE(watch->crowded);
 }
 
-/* A thread of realtime or deadline priority may keep the lazy thread from running. */
+/* Not for a thread of realtime or deadline priority: it may keep the lazy thread from running. */
 static bool watch_may_be_lazy(struct cairn_watch *watch)
 {
 	return watch_streams(watch) && list_empty_careful(&watch->lazy) &&
@@ -689,13 +689,13 @@ static void watch_set_lazy(struct cairn_watch *watch)
 		cairn_lane_wake_lazy(lane);
 }
 
-/* @late: posts waited for the lazy thread, not for the process. */
+/* @late: the last part of the map had posts, which waited for the lazy thread. */
 static void watch_end_lazy(struct cairn_watch *watch, bool late)
 {
 	u64 now = ktime_get_ns();
 
 	list_del_init(&watch->lazy);
-	/* The lane may have a CPU of its own, too. */
+	/* The lazy thread is alone on its CPU, so the lane may be, too. */
 	if (single_task_running())
 		WRITE_ONCE(watch->crowded, false);
 	if (!late)

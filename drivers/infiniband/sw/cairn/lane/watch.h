@@ -13,11 +13,12 @@
  * time doubles with each such activity, up to 128 ms (8 ms if other tasks wanted the
  * CPU). So no CPU time is wasted on a process that posts rarely.
  *
- * Where the lane has to share its CPU, a doorbell makes the watch lazy instead, if its
- * thread has rung before and not slept since. Posts do not ring then, either. The process
- * rings for all of them, when it has posted 64 times, or polls a completion queue and finds
- * nothing. Until it does, they wait for the lane's lazy thread (lane/lazy.c), which gets
- * the CPU when the process sleeps, or after its time slice. The thread ends the laziness.
+ * Where the lane has to share its CPU, doorbells make the watch lazy instead: the second one
+ * of a thread that has not slept since the first. Then posts do not ring, either. The process
+ * rings for all of them at once, when 64 wait or when it waits for them, as by a poll that
+ * finds nothing. The lane's lazy thread (lane/lazy.c) finds posts for which the process does
+ * not ring. It has the CPU when the process sleeps, or after the time slice of the process.
+ * It ends the laziness, and so does the lane when it becomes awake.
  *
  * Going to sleep (lane)           Posting (provider)
  *   raise the flag                  release the write pointer
@@ -113,8 +114,8 @@ bool cairn_watch_take_word(struct cairn_watch *watch, struct cairn_exec **exec, 
  * @lane: the lane
  *
  * Raises the flags, so the next post rings. One call reads a limited number of cache lines;
- * watches that are left stay in lane->lazy. If posts had to wait for 1 ms, the watch is not
- * lazy for 1 ms, doubled each time up to 128 ms.
+ * watches that are left stay in lane->lazy. If posts are found 1 ms after the process last rang
+ * for all, the watch is not lazy for 1 ms, doubled each time up to 128 ms.
  *
  * Context: under lane->lock.
  * Return: whether QPs were marked.

@@ -13,6 +13,7 @@
 static struct queue *many;
 static struct owner *owner = &all_owners[0];
 static s32 bytes_each;			/* that a run sends */
+static s32 round_left;			/* of the bytes of a round */
 static u32 runs, left_to_lane, plugs;
 static bool plugged;
 static void (*between_words)(void);
@@ -26,6 +27,7 @@ void cairn_env_plug(void)
 	ktap_ok(!plugged);
 	plugged = true;
 	plugs++;
+	round_left = ROUND_BYTES;
 }
 
 void cairn_env_unplug(void)
@@ -39,7 +41,8 @@ void cairn_exec_serve(struct cairn_exec *exec, enum cairn_side_id side, u32 rx,
 {
 	ktap_ok(plugged);
 	ktap_eq(side, CAIRN_REQ);
-	ktap_eq(tx->bytes, ROUND_BYTES);
+	ktap_eq(tx->bytes, round_left);
+	round_left -= bytes_each;
 	/* else it may be freed */
 	ktap_eq(exec->running, 1);
 	tx->bytes -= bytes_each;

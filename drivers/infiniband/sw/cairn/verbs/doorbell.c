@@ -172,7 +172,10 @@ static int doorbell_ring_all(struct cairn_ucontext *uctx,
 	return err;
 }
 
-/* Return: 0; -ENOENT: no such queue; -EINVAL: impossible write pointer, or one for all. */
+/*
+ * Return: 0; -ENOENT: no such queue; -EINVAL: impossible write pointer, or not 0
+ * for CAIRN_DOORBELL_ALL.
+ */
 static int UVERBS_HANDLER(CAIRN_METHOD_DOORBELL)(struct uverbs_attr_bundle *attrs)
 {
 	struct ib_ucontext *ibuc = ib_uverbs_get_ucontext(attrs);
