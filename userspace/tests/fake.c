@@ -441,12 +441,12 @@ int ibv_cmd_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length,
 			  struct verbs_mr *vmr, void *driver)
 {
 	(void)driver;
-	(void)pd;
 	(void)offset;
 	(void)length;
 	(void)iova;
 	(void)fd;
 	vmr->access = access;
+	vmr->ibv_mr.context = pd->context;
 	return created("reg_dmabuf_mr");
 }
 
