@@ -27,13 +27,12 @@ static void cqex_take(struct cairn_cq *cq)
 					      cairn_cqe_status(cq->cur);
 }
 
-/* Holds the lock on success. @yield_us: for cairn_cq_yield(); 0: no call */
+/* Holds the lock on success. @yield_us: for cairn_cq_yield() otherwise; 0: no call */
 static bool cqex_begin(struct cairn_cq *cq, uint32_t *yield_us)
 {
 	struct cairn_ring *ring = &cq->queue.ring;
 	bool look = false;
 
-	*yield_us = 0;
 	cairn_cq_lock(cq);
 	if (cairn_cq_ready(cq)) {
 		cqex_take(cq);

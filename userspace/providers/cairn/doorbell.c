@@ -28,25 +28,15 @@ int cairn_doorbells(struct ibv_context *ctx, struct cairn_doorbell *db,
 			    db, (uint16_t)(count * sizeof(*db)));
 }
 
-/* Posts have waited alone before: rings for this one. Return: whether it rang. */
-static bool doorbell_now(struct cairn_context *ctx, uint32_t qid, uint32_t index, int *err)
-{
-	uint32_t left = __atomic_load_n(&ctx->ring_next, __ATOMIC_RELAXED);
-
-	if (!left)
-		return false;
-	__atomic_store_n(&ctx->ring_next, left - 1, __ATOMIC_RELAXED);
-	*err = cairn_doorbell(&ctx->vctx.context, qid, index);
-	return true;
-}
-
 int cairn_doorbell_later(struct ibv_context *ibctx, uint32_t qid, uint32_t index)
 {
 	struct cairn_context *ctx = to_cctx(ibctx);
-	int err;
+	uint32_t left = __atomic_load_n(&ctx->ring_next, __ATOMIC_RELAXED);
 
-	if (doorbell_now(ctx, qid, index, &err))
-		return err;
+	if (left) {
+		__atomic_store_n(&ctx->ring_next, left - 1, __ATOMIC_RELAXED);
+		return cairn_doorbell(ibctx, qid, index);
+	}
 	if (__atomic_add_fetch(&ctx->unrung, 1, __ATOMIC_SEQ_CST) < DOORBELL_MAX_UNRUNG)
 		return 0;
 	return cairn_doorbell_all(ctx);

@@ -60,7 +60,7 @@ struct cairn_watch {
 	u8 eager_shift;			/* of QUIET_NS */
 	u64 served;			/* when all posts had been taken, while lazy, ns */
 	u64 eager_until;		/* not lazy before; also read without lock */
-	/* Without lock, of the last doorbell: */
+	/* Without lock, of the last doorbell that might have made it lazy: */
 	pid_t poster;			/* the thread */
 	unsigned long poster_slept;	/* how often it had slept */
 };
@@ -642,7 +642,7 @@ static void watch_activate(struct cairn_watch *watch)
 		cairn_lane_wake(lane);
 }
 
-/* Has the caller's thread rung last, and not slept since? Without a lock: the answer may be
+/* Has the calling thread rung before, and not slept since? Without a lock: the answer may be
  * wrong if several threads ring.
  */
 static bool watch_streams(struct cairn_watch *watch)
@@ -661,12 +661,13 @@ static bool watch_is_crowded(const struct cairn_watch *watch)
 	return num_online_cpus() == 1 || READ_ONCE(watch->crowded);
 }
 
-/* Not for a thread of realtime or deadline priority: it may keep the lazy thread from running. */
+/* A thread of realtime or deadline priority may keep the lazy thread from running. */
 static bool watch_may_be_lazy(struct cairn_watch *watch)
 {
-	return watch_streams(watch) && list_empty_careful(&watch->lazy) &&
-	       watch_is_crowded(watch) && current->prio >= MAX_RT_PRIO &&
-	       ktime_get_ns() >= READ_ONCE(watch->eager_until);
+	return list_empty_careful(&watch->lazy) && watch_is_crowded(watch) &&
+	       current->prio >= MAX_RT_PRIO &&
+	       ktime_get_ns() >= READ_ONCE(watch->eager_until) &&
+	       watch_streams(watch);
 }
 
 static void watch_set_lazy(struct cairn_watch *watch)

@@ -95,6 +95,7 @@ void cairn_watch_put(struct cairn_watch *watch, u32 id);
  */
 void cairn_watch_ring(struct cairn_exec *exec);
 
+/* The lane that @watch was created for. Any context. */
 struct cairn_lane *cairn_watch_lane(const struct cairn_watch *watch);
 
 /**

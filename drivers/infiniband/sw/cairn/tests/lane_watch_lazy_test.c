@@ -122,6 +122,9 @@ static void crowded_lane(void)
 	ktap_ok(is_active());
 	lane_go(true);
 	ktap_ok(!is_active());
+	/* Doorbells count from here on. */
+	ktap_ok(post_one(queue));
+	ktap_eq(owner->wake, CAIRN_LANE_ASLEEP);
 	ktap_ok(post_one(queue));
 	ktap_eq(owner->wake, CAIRN_LANE_LAZY);
 	/* The lazy thread shares a CPU, too. */
@@ -200,6 +203,7 @@ static void never_lazy(void)
 	ktap_ok(post_one(queue));
 	ktap_eq(owner->wake, CAIRN_LANE_ASLEEP);
 	test_nic.idle_us = 1;
+	ktap_ok(post_one(queue));
 	ktap_ok(post_one(queue));
 	ktap_eq(owner->wake, CAIRN_LANE_LAZY);
 	close_one(owner, queue);
