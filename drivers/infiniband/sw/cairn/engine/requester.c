@@ -45,6 +45,7 @@ struct req_turn {
 	u64 now;
 	struct cairn_budget *budget;
 	struct cairn_ahead *ahead;
+	bool more;		/* the budget is used up, and a WQE is left */
 };
 
 /* IBTA allows up to four times the timeout (9.7.6.1.3): each try waits longer, in case
@@ -504,11 +505,15 @@ static void req_send_all(struct cairn_qpc *qpc, struct req_turn *turn)
 {
 	struct cairn_requester *req = &qpc->req;
 
-	while (req_may_send(qpc) && cairn_budget_left(turn->budget)) {
+	turn->more = false;
+	while (req_may_send(qpc)) {
 		if (req->send_rec == req->new_rec &&
 		    (cairn_state(qpc) == CAIRN_QP_SQD ||
 		     !cairn_req_start_wqe(qpc, true, turn->ahead,
 					  turn->now)))
+			return;
+		turn->more = !cairn_budget_left(turn->budget);
+		if (turn->more)
 			return;
 		if (!req_send_one(qpc, turn))
 			return;
@@ -584,6 +589,5 @@ bool cairn_req_run(struct cairn_qpc *qpc, u64 now, struct cairn_budget *budget)
 		req_check_drained(qpc);
 	if (!cairn_qp_reliable(qpc))
 		cairn_env_room_end(qpc);
-	return more || !req->reaps_left ||
-	       (req_may_send(qpc) && !cairn_budget_left(budget));
+	return more || !req->reaps_left || turn.more;
 }

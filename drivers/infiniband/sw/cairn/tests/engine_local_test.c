@@ -148,22 +148,51 @@ static void unreliable(void)
 				local_signals(seed, chain);
 }
 
+/* Return: whether the lane has to go on. */
+static bool turn_of_seven(const struct rig *rig)
+{
+	struct cairn_budget budget = { .packets = 7, .bytes = 65536 };
+	bool more;
+
+	sim_enter(rig->a, CAIRN_REQ);
+	rig->a->rung = (struct cairn_qi_rung){ .ptr = rig->a->sq_tail,
+					     .valid = true };
+	more = cairn_req_run(&rig->a->c, rig->s->now, &budget);
+	sim_leave(rig->a);
+	return more;
+}
+
+/* The lane is not woken for a queue that is empty. */
+static void budget_is_just_enough(void)
+{
+	u32 i, len;
+
+	for (len = 6; len <= 8; len++) {
+		struct chain chain = { .len = len, .regs = 1, .signaled = 1,
+				   .records = DEPTH };
+		struct rig rig = chain_rig(1, &chain);
+
+		for (i = 0; i < len; i++)
+			chain_put(&rig, &chain, i);
+		ktap_eq(turn_of_seven(&rig), len > 7);
+		ktap_eq(rig.a->cq[CAIRN_REQ].n, min(len, 7u));
+		sim_doorbell(rig.a);
+		ktap_ok(sim_run(rig.s, SIM_MS));
+		sim_end(rig.s);
+	}
+}
+
 /* A turn has an end, whatever the host posts: operations count. */
 static void budget_bounds_a_turn(void)
 {
 	struct chain chain = { .len = LONGEST, .regs = 1, .signaled = 1,
 			   .records = DEPTH };
-	struct cairn_budget budget = { .packets = 7, .bytes = 65536 };
 	struct rig rig = chain_rig(1, &chain);
 	u32 i;
 
 	for (i = 0; i < chain.len; i++)
 		chain_put(&rig, &chain, i);
-	sim_enter(rig.a, CAIRN_REQ);
-	rig.a->rung = (struct cairn_qi_rung){ .ptr = rig.a->sq_tail,
-					    .valid = true };
-	ktap_ok(cairn_req_run(&rig.a->c, rig.s->now, &budget));
-	sim_leave(rig.a);
+	ktap_ok(turn_of_seven(&rig));
 	ktap_eq(rig.a->cq[CAIRN_REQ].n, 7);
 	sim_doorbell(rig.a);
 	ktap_ok(sim_run(rig.s, SIM_MS));
@@ -243,6 +272,7 @@ static const struct ktap_test tests[] = {
 	KTAP(mixed),
 	KTAP(few_records),
 	KTAP(unreliable),
+	KTAP(budget_is_just_enough),
 	KTAP(budget_bounds_a_turn),
 	KTAP(fence_before_window),
 	KTAP(refused),
