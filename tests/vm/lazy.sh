@@ -6,7 +6,7 @@
 # boot: shared
 #
 # Posts on the only CPU: they wait for a poll, or for the lane's lazy thread. None is lost
-# if the process never polls, sleeps or ends.
+# if the process never polls, sleeps or ends. Events of others wait, too.
 
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"

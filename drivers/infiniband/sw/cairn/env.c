@@ -550,7 +550,7 @@ bool cairn_env_complete(struct cairn_qpc *qpc, enum cairn_side_id side,
 
 	trace_cairn_completed(&qp->exec, side, cqe);
 	return cairn_cq_post(side == CAIRN_REQ ? qp->send_cq : qp->recv_cq, cqe,
-			     &qp->cold->cq_wait[side],
+			     qp->exec.lane, &qp->cold->cq_wait[side],
 			     state == CAIRN_QP_ERR || state == CAIRN_QP_SQE);
 }
 

@@ -666,6 +666,7 @@ static void lane_init(struct cairn_lane *lane)
 	cairn_shares_init(&lane->shares);
 	INIT_LIST_HEAD(&lane->active);
 	INIT_LIST_HEAD(&lane->lazy);
+	INIT_LIST_HEAD(&lane->lazy_events);
 	cairn_wheel_init(&lane->wheel, ktime_get_ns());
 	lane->timer_at = U64_MAX;
 	hrtimer_setup(&lane->timer, lane_timer_expired, CLOCK_MONOTONIC,

@@ -71,6 +71,8 @@ struct cairn_lane {
 	struct cairn_slots slots;
 	struct list_head active;	/* active watches (lane/watch.h) */
 	struct list_head lazy;		/* lazy watches */
+	struct list_head lazy_events;	/* struct cairn_lazy_event */
+	bool lazy_due;			/* the lazy thread has to look at lazy; read without lock */
 	u32 round;			/* number of the round that polls them */
 	struct cairn_wheel wheel;	/* struct cairn_exec_side.timer */
 	u64 timer_at;			/* when the timer expires; U64_MAX: it is not set */
@@ -131,7 +133,7 @@ static inline void cairn_lane_wake(struct cairn_lane *lane)
 		wake_up(&lane->wake);
 }
 
-/* The same for the lazy thread, after lane->lazy has changed. */
+/* The same for the lazy thread, after lane->lazy_due or lazy_events has changed. */
 static inline void cairn_lane_wake_lazy(struct cairn_lane *lane)
 {
 	if (wq_has_sleeper(&lane->lazy_wake))

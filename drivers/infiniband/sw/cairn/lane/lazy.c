@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#include <linux/hrtimer.h>
 #include <linux/kthread.h>
+#include <linux/list.h>
+#include <linux/lockdep.h>
+#include <linux/mutex.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
+#include <linux/time64.h>
 #include <uapi/linux/sched/types.h>
 #include "device/cpu.h"
 #include "lane/exec.h"
@@ -11,6 +16,93 @@
 
 /* Words of a ready map that one call serves, 64 QPs each. */
 #define LAZY_WORDS	128
+/* Events that the thread raises before it looks at the watches again. */
+#define LAZY_EVENTS	64
+/* How long the thread leaves the CPU to the processes of lazy watches. */
+#define LAZY_LOOK_NS	(50 * NSEC_PER_USEC)
+
+/* The thread that raises an event holds it. An event may wait for another lane's thread by
+ * then.
+ */
+static DEFINE_MUTEX(lazy_raise_lock);
+
+void cairn_lazy_event_init(struct cairn_lazy_event *event,
+			   void (*raise)(struct cairn_lazy_event *event))
+{
+	INIT_LIST_HEAD(&event->list);
+	event->lane = NULL;
+	event->raise = raise;
+}
+
+bool cairn_lazy_may_defer(const struct cairn_lane *lane)
+{
+	return !list_empty_careful(&lane->lazy) && !is_idle_task(current);
+}
+
+/* If the thread has just taken the event, it raises it when the owner's lock is free. */
+void cairn_lazy_defer(struct cairn_lane *lane, struct cairn_lazy_event *event)
+{
+	unsigned long flags;
+
+	if (!list_empty_careful(&event->list))
+		return;
+	spin_lock_irqsave(&lane->lock, flags);
+	event->lane = lane;
+	list_add_tail(&event->list, &lane->lazy_events);
+	spin_unlock_irqrestore(&lane->lock, flags);
+	cairn_lane_wake_lazy(lane);
+}
+
+void cairn_lazy_cancel(struct cairn_lazy_event *event)
+{
+	if (!event->lane)
+		return;
+	mutex_lock(&lazy_raise_lock);
+	spin_lock_irq(&event->lane->lock);
+	list_del_init(&event->list);
+	spin_unlock_irq(&event->lane->lock);
+	mutex_unlock(&lazy_raise_lock);
+}
+
+static struct cairn_lazy_event *lazy_take_event(struct cairn_lane *lane)
+{
+	struct cairn_lazy_event *event;
+
+	lockdep_assert_held(&lazy_raise_lock);
+	spin_lock_irq(&lane->lock);
+	event = list_first_entry_or_null(&lane->lazy_events, struct cairn_lazy_event, list);
+	if (event)
+		list_del_init(&event->list);
+	spin_unlock_irq(&lane->lock);
+	return event;
+}
+
+static void lazy_raise_events(struct cairn_lane *lane)
+{
+	struct cairn_lazy_event *event;
+	u32 left = LAZY_EVENTS;
+
+	do {
+		mutex_lock(&lazy_raise_lock);
+		event = lazy_take_event(lane);
+		if (event)
+			event->raise(event);
+		mutex_unlock(&lazy_raise_lock);
+	} while (event && --left);
+}
+
+/* Wait for work. While watches are lazy, not for long: nothing wakes the thread when their
+ * processes sleep. After the wait it has the CPU at that time.
+ */
+static void lazy_wait(struct cairn_lane *lane)
+{
+	ktime_t most = list_empty_careful(&lane->lazy) ? KTIME_MAX : LAZY_LOOK_NS;
+
+	wait_event_interruptible_hrtimeout(lane->lazy_wake,
+					   READ_ONCE(lane->lazy_due) ||
+					   !list_empty_careful(&lane->lazy_events) ||
+					   kthread_should_stop(), most);
+}
 
 static int lazy_thread(void *data)
 {
@@ -18,13 +110,13 @@ static int lazy_thread(void *data)
 	bool found;
 
 	while (!kthread_should_stop()) {
-		wait_event_idle(lane->lazy_wake, !list_empty_careful(&lane->lazy) ||
-				kthread_should_stop());
+		lazy_wait(lane);
 		spin_lock_irq(&lane->lock);
 		found = cairn_watches_end_lazy(lane);
 		spin_unlock_irq(&lane->lock);
 		if (found)
 			cairn_lane_wake(lane);
+		lazy_raise_events(lane);
 		cond_resched();
 	}
 	return 0;

@@ -3,6 +3,9 @@
 #include <linux/lockdep.h>
 #include <linux/minmax.h>
 #include <linux/mutex.h>
+#include <linux/pid.h>
+#include <linux/pid_namespace.h>
+#include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/sched/prio.h>
 #include <linux/sched/stat.h>
@@ -57,8 +60,11 @@ struct cairn_watch {
 	u64 last;			/* when a post was found, CLOCK_MONOTONIC ns */
 	u64 quiet_until;		/* no activation before; also read without lock */
 	struct list_head lazy;		/* in lane->lazy; empty: not lazy */
+	bool ending;			/* lazy, but the flag is raised; posts may be left */
 	u8 eager_shift;			/* of QUIET_NS */
 	u64 served;			/* when all posts had been taken, while lazy, ns */
+	unsigned long preempted;	/* how often the thread that rang had been, then */
+	u64 looked;			/* served, when the lazy thread found posts waiting */
 	u64 eager_until;		/* not lazy before; also read without lock */
 	/* Without lock, of the last doorbell that might have made it lazy: */
 	pid_t poster;			/* the thread */
@@ -670,6 +676,13 @@ static bool watch_may_be_lazy(struct cairn_watch *watch)
 	       watch_streams(watch);
 }
 
+static void watch_note_served(struct cairn_watch *watch)
+{
+	lockdep_assert_held(&watch->lane->lock);
+	watch->served = ktime_get_ns();
+	watch->preempted = current->nivcsw;
+}
+
 static void watch_set_lazy(struct cairn_watch *watch)
 {
 	struct cairn_lane *lane = watch->lane;
@@ -682,7 +695,9 @@ static void watch_set_lazy(struct cairn_watch *watch)
 		list_add_tail(&watch->lazy, &lane->lazy);
 		/* A poll that was not finished before the lane slept does not count. */
 		watch->seen = NULL;
-		watch->served = ktime_get_ns();
+		WRITE_ONCE(lane->lazy_due, true);
+		watch->ending = false;
+		watch_note_served(watch);
 		WRITE_ONCE(*watch->wake, CAIRN_LANE_LAZY);
 	}
 	spin_unlock_irqrestore(&lane->lock, flags);
@@ -690,8 +705,10 @@ static void watch_set_lazy(struct cairn_watch *watch)
 		cairn_lane_wake_lazy(lane);
 }
 
-/* @late: the last part of the map had posts, which waited for the lazy thread. */
-static void watch_end_lazy(struct cairn_watch *watch, bool late)
+/* @found: the last part of the map had posts, which waited for the lazy thread.
+ * @blame: if they waited long, then because the process did not ring.
+ */
+static void watch_end_lazy(struct cairn_watch *watch, bool found, bool blame)
 {
 	u64 now = ktime_get_ns();
 
@@ -699,12 +716,55 @@ static void watch_end_lazy(struct cairn_watch *watch, bool late)
 	/* The lazy thread is alone on its CPU, so the lane may be, too. */
 	if (single_task_running())
 		WRITE_ONCE(watch->crowded, false);
-	if (!late)
+	if (!found)
 		watch->eager_shift = 0;
-	if (!late || now < watch->served + QUIET_NS)
+	if (!found || !blame || now < watch->served + QUIET_NS)
 		return;
 	WRITE_ONCE(watch->eager_until, now + (QUIET_NS << watch->eager_shift));
 	watch->eager_shift = min(watch->eager_shift + 1, QUIET_MAX_SHIFT);
+}
+
+/* The thread that rang last. */
+struct watch_poster {
+	bool runs;			/* on a CPU, or waits for one */
+	bool preempted;			/* since all posts had been taken */
+};
+
+/* Its id may be of another thread by now: then the answer is wrong for a while. */
+static struct watch_poster watch_poster_now(const struct cairn_watch *watch)
+{
+	struct watch_poster poster = {};
+	struct task_struct *task;
+
+	rcu_read_lock();
+	task = pid_task(find_pid_ns(READ_ONCE(watch->poster), &init_pid_ns), PIDTYPE_PID);
+	if (task) {
+		poster.runs = task_is_running(task);
+		poster.preempted = READ_ONCE(task->nivcsw) != watch->preempted;
+	}
+	rcu_read_unlock();
+	return poster;
+}
+
+/* Have posts waited for 1 ms, at the lazy thread's last look, too? The first look may come
+ * while the process waits for the CPU.
+ */
+static bool watch_waits_long(struct cairn_watch *watch)
+{
+	bool again = watch->looked == watch->served;
+
+	if (!watch_any(watch) || ktime_get_ns() < watch->served + QUIET_NS)
+		return false;
+	watch->looked = watch->served;
+	return again;
+}
+
+/* The lazy thread has the CPU before the process has slept: the process may still ring for
+ * its posts. Not if the thread is alone on its CPU, where the lane could poll.
+ */
+static bool watch_stays_lazy(struct cairn_watch *watch, bool poster_runs)
+{
+	return poster_runs && !single_task_running() && !watch_waits_long(watch);
 }
 
 bool cairn_watches_end_lazy(struct cairn_lane *lane)
@@ -712,19 +772,29 @@ bool cairn_watches_end_lazy(struct cairn_lane *lane)
 	u32 left = WATCH_LINES;
 	struct cairn_watch *watch;
 	bool any = false;
+	LIST_HEAD(stay);
 
 	lockdep_assert_held(&lane->lock);
+	WRITE_ONCE(lane->lazy_due, false);
 	while (left && (watch = list_first_entry_or_null(&lane->lazy, struct cairn_watch,
 							 lazy))) {
+		struct watch_poster poster = watch_poster_now(watch);
 		bool found = false;
 
+		if (!watch->ending && watch_stays_lazy(watch, poster.runs)) {
+			left -= min(left, watch->num_pages);
+			list_move_tail(&watch->lazy, &stay);
+			continue;
+		}
+		watch->ending = true;
 		WRITE_ONCE(*watch->wake, CAIRN_LANE_ASLEEP);
 		/* Pairs with the poster's barrier between its mark and the flag. */
 		smp_mb();
 		if (watch_poll_pages(watch, &left, &found))
-			watch_end_lazy(watch, found);
+			watch_end_lazy(watch, found, poster.runs || !poster.preempted);
 		any |= found;
 	}
+	list_splice_tail(&stay, &lane->lazy);
 	return any;
 }
 
@@ -752,7 +822,7 @@ bool cairn_watch_take_word(struct cairn_watch *watch, struct cairn_exec **exec, 
 	struct watch_page *page;
 
 	lockdep_assert_held(&watch->lane->lock);
-	watch->served = ktime_get_ns();
+	watch_note_served(watch);
 	*num = 0;
 	list_for_each_entry(page, &watch->pages, list) {
 		struct cairn_ready_page *shared = page->shared;

@@ -2,6 +2,7 @@
 /* The doorbell for all posts: how it runs queues, and what it leaves to the lane. */
 #include <linux/kthread.h>
 #include <linux/sched.h>
+#include <linux/time64.h>
 #include <uapi/linux/sched/types.h>
 #include "engine/env.h"
 #include "lane/lazy.h"
@@ -18,6 +19,10 @@ static u32 runs, left_to_lane, plugs;
 static bool plugged;
 static void (*between_words)(void);
 static struct task_struct lazy_task;
+static int (*lazy_function)(void *);
+static int waits_left;			/* before the thread ends */
+static s64 waited;			/* the last wait's time */
+static bool had_work;			/* at its begin */
 static int thread_err, stops;
 
 /* --- what lane/lazy.c calls --- */
@@ -72,6 +77,7 @@ struct task_struct *kthread_create_on_node(int (*function)(void *), void *data, 
 					   const char *name, ...)
 {
 	ktap_ok(data == &test_lane);
+	lazy_function = function;
 	return thread_err ? ERR_PTR(thread_err) : &lazy_task;
 }
 
@@ -89,7 +95,15 @@ void wake_up_process(struct task_struct *task)
 
 bool kthread_should_stop(void)
 {
-	return true;
+	return !waits_left;
+}
+
+int shim_wait(bool condition, s64 timeout)
+{
+	waited = timeout;
+	had_work = condition;
+	waits_left--;
+	return 0;
 }
 
 int kthread_stop(struct task_struct *task)
@@ -198,7 +212,133 @@ static void words_are_bounded(void)
 	mark_first();
 	cairn_lazy_serve(owner->watch);
 	ktap_eq(runs, 128);
+	between_words = NULL;
 	close_many();
+}
+
+/* --- events --- */
+
+struct event {
+	struct cairn_lazy_event lazy;
+	u32 raised;
+	bool again;			/* it is deferred again when it is raised */
+};
+
+static void raise_event(struct cairn_lazy_event *lazy)
+{
+	struct event *event = container_of(lazy, struct event, lazy);
+
+	ktap_ok(list_empty(&lazy->list));
+	event->raised++;
+	if (event->again)
+		cairn_lazy_defer(&test_lane, lazy);
+}
+
+static struct event *new_event(void)
+{
+	struct event *event = calloc(1, sizeof(*event));
+
+	cairn_lazy_event_init(&event->lazy, raise_event);
+	return event;
+}
+
+/* The thread runs and waits, so many times. */
+static void thread_runs(int times)
+{
+	cairn_lazy_start(&test_lane, 0);
+	waits_left = times;
+	lazy_function(&test_lane);
+}
+
+static void events_while_lazy(void)
+{
+	begin_test();
+	ktap_ok(!cairn_lazy_may_defer(&test_lane));
+	cpus_online = 1;
+	open_owner(owner);
+	join_queue(owner, &all_queues[0], 0);
+	post_one(&all_queues[0]);
+	post_one(&all_queues[0]);
+	ktap_ok(cairn_lazy_may_defer(&test_lane));
+	test_task.idle = true;
+	ktap_ok(!cairn_lazy_may_defer(&test_lane));
+	close_one(owner, &all_queues[0]);
+	end_test();
+}
+
+static void events_are_raised(void)
+{
+	struct event *event[2] = { new_event(), new_event() };
+
+	begin_test();
+	test_lane.lazy_wake.sleeper = true;
+	cairn_lazy_defer(&test_lane, &event[0]->lazy);
+	cairn_lazy_defer(&test_lane, &event[0]->lazy);
+	ktap_eq(test_lane.lazy_wake.woken, 1);
+	cairn_lazy_defer(&test_lane, &event[1]->lazy);
+	thread_runs(1);
+	ktap_ok(had_work);
+	ktap_eq(event[0]->raised, 1);
+	ktap_eq(event[1]->raised, 1);
+	thread_runs(1);
+	ktap_ok(!had_work);
+	ktap_eq(event[0]->raised, 1);
+	event[0]->again = true;
+	cairn_lazy_defer(&test_lane, &event[0]->lazy);
+	thread_runs(1);
+	/* So that it looks at the watches, too. */
+	ktap_eq(event[0]->raised, 1 + 64);
+	event[0]->again = false;
+	thread_runs(1);
+	ktap_eq(event[0]->raised, 1 + 65);
+	free(event[0]);
+	free(event[1]);
+	end_test();
+}
+
+/* Its memory is freed then. */
+static void events_are_cancelled(void)
+{
+	struct event *event = new_event(), *never = new_event();
+
+	begin_test();
+	cairn_lazy_cancel(&never->lazy);
+	free(never);
+	cairn_lazy_defer(&test_lane, &event->lazy);
+	cairn_lazy_cancel(&event->lazy);
+	cairn_lazy_cancel(&event->lazy);
+	free(event);
+	thread_runs(1);
+	ktap_ok(!had_work);
+	end_test();
+}
+
+/* While watches are lazy the thread does not wait for a wake-up. */
+static void thread_waits(void)
+{
+	begin_test();
+	thread_runs(1);
+	ktap_eq(waited, KTIME_MAX);
+	ktap_ok(!had_work);
+	cpus_online = 1;
+	cpu_alone = false;
+	test_task.running = true;
+	open_owner(owner);
+	join_queue(owner, &all_queues[0], 0);
+	post_one(&all_queues[0]);
+	post_one(&all_queues[0]);
+	thread_runs(2);
+	ktap_ok(!had_work);
+	ktap_eq(waited, 50 * US);
+	test_lane.lazy_due = true;
+	thread_runs(1);
+	ktap_ok(had_work);
+	test_task.running = false;
+	thread_runs(2);
+	ktap_eq(waited, KTIME_MAX);
+	ktap_eq(owner->wake, CAIRN_LANE_ASLEEP);
+	close_one(owner, &all_queues[0]);
+	end_test();
 }
 
 static void thread_starts_and_stops(void)
@@ -217,6 +357,10 @@ static const struct ktap_test tests[] = {
 	KTAP(serves_all),
 	KTAP(bytes_are_bounded),
 	KTAP(words_are_bounded),
+	KTAP(events_while_lazy),
+	KTAP(events_are_raised),
+	KTAP(events_are_cancelled),
+	KTAP(thread_waits),
 	KTAP(thread_starts_and_stops),
 };
 

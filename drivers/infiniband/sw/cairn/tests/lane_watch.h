@@ -358,6 +358,7 @@ static inline void start_with(u32 words)
 	mutex_init(&test_lane.slots_lock);
 	INIT_LIST_HEAD(&test_lane.active);
 	INIT_LIST_HEAD(&test_lane.lazy);
+	INIT_LIST_HEAD(&test_lane.lazy_events);
 	test_lane.words = calloc(words, sizeof(*test_lane.words));
 	test_lane.sched_mem = calloc(1, cairn_sched_bytes(words * 64));
 	test_lane.slots_mem = calloc(1, cairn_slots_bytes(words));

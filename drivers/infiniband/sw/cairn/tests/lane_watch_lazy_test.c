@@ -296,6 +296,136 @@ static void words_of_no_queue(void)
 	end_test();
 }
 
+/* The lazy thread has the CPU, but the process has not slept: it rings for its posts. */
+static void process_runs(void)
+{
+	struct owner *owner = &all_owners[0];
+	struct queue *queue = &all_queues[0];
+
+	begin_test();
+	open_lazy(owner, queue);
+	cpu_alone = false;
+	test_task.running = true;
+	ktap_ok(test_lane.lazy_due);
+	clock_ns += MS;
+	ktap_ok(!lazy_thread_runs());
+	ktap_ok(!test_lane.lazy_due);
+	ktap_ok(!post_one(queue));
+	ktap_eq(ring_all(owner), 1);
+	ktap_ok(!post_one(queue));
+	clock_ns += MS - 1;
+	ktap_ok(!lazy_thread_runs());
+	ktap_ok(!lazy_thread_runs());
+	ktap_eq(owner->wake, CAIRN_LANE_LAZY);
+	ktap_eq(queue->seen, queue->written - 1);
+	/* It sleeps. */
+	test_task.running = false;
+	ktap_ok(lazy_thread_runs());
+	ktap_eq(queue->seen, queue->written);
+	ktap_eq(owner->wake, CAIRN_LANE_ASLEEP);
+	/* It is lazy again. */
+	post_one(queue);
+	post_one(queue);
+	test_task.running = true;
+	ktap_ok(!lazy_thread_runs());
+	ktap_eq(owner->wake, CAIRN_LANE_LAZY);
+	close_one(owner, queue);
+	/* An idle CPU: the lane could poll. */
+	open_lazy(owner, queue);
+	test_task.running = true;
+	cpu_alone = true;
+	ktap_ok(!lazy_thread_runs());
+	ktap_eq(owner->wake, CAIRN_LANE_ASLEEP);
+	close_one(owner, queue);
+	end_test();
+}
+
+/* ... or it does not, though it had the CPU between two looks of the thread. */
+static void process_does_not_ring(void)
+{
+	struct owner *owner = &all_owners[0];
+	struct queue *queue = &all_queues[0];
+
+	begin_test();
+	open_lazy(owner, queue);
+	cpu_alone = false;
+	test_task.running = true;
+	ktap_ok(!post_one(queue));
+	clock_ns += MS;
+	ktap_ok(!lazy_thread_runs());
+	/* It rings: the next post waits for two looks, too. */
+	ktap_eq(ring_all(owner), 1);
+	ktap_ok(!post_one(queue));
+	clock_ns += MS;
+	ktap_ok(!lazy_thread_runs());
+	test_task.nivcsw++;
+	ktap_ok(lazy_thread_runs());
+	ktap_eq(queue->seen, queue->written);
+	/* for 1 ms every post rings */
+	ktap_ok(post_one(queue));
+	ktap_ok(post_one(queue));
+	clock_ns += MS;
+	ktap_ok(post_one(queue));
+	ktap_eq(owner->wake, CAIRN_LANE_LAZY);
+	close_one(owner, queue);
+	end_test();
+}
+
+/* Posts that waited because others had the CPU do not count against the process. */
+static void process_is_preempted(void)
+{
+	struct owner *owner = &all_owners[0];
+	struct queue *queue = &all_queues[0];
+
+	begin_test();
+	open_lazy(owner, queue);
+	cpu_alone = false;
+	ktap_ok(!post_one(queue));
+	clock_ns += 10 * MS;
+	test_task.nivcsw++;
+	ktap_ok(lazy_thread_runs());
+	ktap_ok(post_one(queue));
+	ktap_eq(owner->wake, CAIRN_LANE_LAZY);
+	/* It was preempted before it rang: that does not count for posts behind. */
+	test_task.nivcsw++;
+	ktap_eq(ring_all(owner), 0);
+	ktap_ok(!post_one(queue));
+	clock_ns += MS;
+	ktap_ok(lazy_thread_runs());
+	ktap_ok(post_one(queue));
+	ktap_ok(post_one(queue));
+	ktap_eq(owner->wake, CAIRN_LANE_ASLEEP);
+	close_one(owner, queue);
+	end_test();
+}
+
+/* Watches that stay lazy do not keep the thread from others. */
+static void process_sleeps_behind_others(void)
+{
+	u32 i, calls = 0;
+
+	begin_test();
+	for (i = 0; i < OWNERS; i++) {
+		test_task.pid = i < OWNERS - 1 ? 100 : 1;
+		open_lazy(&all_owners[i], &all_queues[i]);
+	}
+	ktap_ok(!post_one(&all_queues[OWNERS - 1]));
+	cpu_alone = false;
+	test_task.pid = 100;
+	test_task.running = true;
+	while (all_owners[OWNERS - 1].wake == CAIRN_LANE_LAZY && calls++ < 10)
+		lazy_thread_runs();
+	ktap_ok(calls * LINES >= OWNERS && calls < 10);
+	ktap_eq(all_queues[OWNERS - 1].seen, all_queues[OWNERS - 1].written);
+	ktap_eq(all_owners[OWNERS - 1].wake, CAIRN_LANE_ASLEEP);
+	for (i = 0; i < OWNERS; i++) {
+		ktap_eq(all_owners[i].wake, i < OWNERS - 1 ? CAIRN_LANE_LAZY :
+							     CAIRN_LANE_ASLEEP);
+		close_one(&all_owners[i], &all_queues[i]);
+	}
+	end_test();
+}
+
 /* As for a poll of the lane: about so many cache lines in one go. */
 static void thread_is_bounded(void)
 {
@@ -345,6 +475,9 @@ static void thread_goes_on(void)
 	while (!list_empty(&test_lane.lazy) && calls++ < 10) {
 		ktap_ok(lazy_thread_runs());
 		ktap_eq(owner->wake, CAIRN_LANE_ASLEEP);
+		/* Now it runs, but the laziness has begun to end. */
+		test_task.running = true;
+		cpu_alone = false;
 	}
 	ktap_ok(calls > 1 && calls < 10);
 	for (i = 0; i < 16384; i++) {
@@ -502,6 +635,10 @@ static const struct ktap_test tests[] = {
 	KTAP(thread_finds_posts),
 	KTAP(all_are_taken),
 	KTAP(words_of_no_queue),
+	KTAP(process_runs),
+	KTAP(process_does_not_ring),
+	KTAP(process_is_preempted),
+	KTAP(process_sleeps_behind_others),
 	KTAP(thread_is_bounded),
 	KTAP(thread_goes_on),
 	KTAP(thread_sees_all_pages),

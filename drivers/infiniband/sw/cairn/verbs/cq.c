@@ -76,7 +76,8 @@ void cairn_cq_answer(struct cairn_cq *cq, u32 arm, bool *notify)
 }
 
 /* Does the consumer's arm word ask for an event after @cqe? */
-static bool cq_is_armed(struct cairn_cq *cq, const struct cairn_cqe *cqe)
+static bool cq_is_armed(struct cairn_cq *cq, const struct cairn_cqe *cqe,
+			struct cairn_lane *lane)
 {
 	bool notify;
 	u32 arm = READ_ONCE(cq->queue.host->arm);
@@ -88,7 +89,7 @@ static bool cq_is_armed(struct cairn_cq *cq, const struct cairn_cqe *cqe)
 	    !((arm & CAIRN_ARM_SOLICITED) &&
 	      (cqe->status || cqe->flags & CAIRN_CQE_SOLICITED)))
 		return false;
-	if (unlikely(cq->hold_us) && cairn_moderate_holds(cq, cqe))
+	if (cairn_moderate_holds(cq, cqe, lane))
 		return false;
 	cairn_cq_answer(cq, arm, &notify);
 	return notify;
@@ -125,7 +126,7 @@ static bool cq_finds_room(struct cairn_cq *cq, struct cairn_cq_wait *wait)
 }
 
 static enum cq_verdict cq_push(struct cairn_cq *cq, const struct cairn_cqe *cqe,
-			       struct cairn_cq_wait *wait)
+			       struct cairn_lane *lane, struct cairn_cq_wait *wait)
 {
 	struct cairn_queue *queue = &cq->queue;
 	struct cairn_cqe *slot;
@@ -142,7 +143,7 @@ static enum cq_verdict cq_push(struct cairn_cq *cq, const struct cairn_cqe *cqe,
 	cairn_queue_publish(queue);
 	/* Write the index before reading the arm word, see above. */
 	smp_mb();
-	return cq_is_armed(cq, cqe) ? CQ_NOTIFY : CQ_QUIET;
+	return cq_is_armed(cq, cqe, lane) ? CQ_NOTIFY : CQ_QUIET;
 }
 
 void cairn_cq_error(struct cairn_cq *cq)
@@ -194,13 +195,13 @@ void cairn_cq_notify(struct cairn_cq *cq)
 }
 
 bool cairn_cq_post(struct cairn_cq *cq, const struct cairn_cqe *cqe,
-		   struct cairn_cq_wait *wait, bool flush)
+		   struct cairn_lane *lane, struct cairn_cq_wait *wait, bool flush)
 {
 	enum cq_verdict verdict;
 	unsigned long flags;
 
 	spin_lock_irqsave(&cq->lock, flags);
-	verdict = cq_push(cq, cqe, wait);
+	verdict = cq_push(cq, cqe, lane, wait);
 	spin_unlock_irqrestore(&cq->lock, flags);
 	if (verdict == CQ_NOTIFY)
 		cairn_cq_notify(cq);

@@ -9,6 +9,7 @@
  * cairn_cq_post() - add a completion
  * @cq: the queue
  * @cqe: the completion
+ * @lane: of the QP; its lazy thread may raise the event
  * @wait: of the QP, which gets a turn when there is room
  * @flush: the QP flushes its requests: a full queue is not an error
  *
@@ -18,7 +19,7 @@
  * Return: false when the queue is full; nothing is added.
  */
 bool cairn_cq_post(struct cairn_cq *cq, const struct cairn_cqe *cqe,
-		   struct cairn_cq_wait *wait, bool flush);
+		   struct cairn_lane *lane, struct cairn_cq_wait *wait, bool flush);
 
 /* Call the completion handler, after cairn_cq_answer(). Without the CQ's lock; not in hard
  * interrupts.

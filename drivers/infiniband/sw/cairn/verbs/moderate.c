@@ -13,10 +13,13 @@
  */
 #define MODERATE_LATE_NS	(100 * NSEC_PER_USEC)
 
-/* The time is over: raise the delayed event. In a soft interrupt. */
-static enum hrtimer_restart moderate_expire(struct hrtimer *timer)
+/* Bounds of an event that waits for a lazy thread. A train has as many messages. */
+#define MODERATE_LAZY_COUNT	64
+#define MODERATE_LAZY_NS	NSEC_PER_MSEC
+
+/* Raise the delayed event, or the one for entries that are unpolled. */
+static void moderate_raise(struct cairn_cq *cq)
 {
-	struct cairn_cq *cq = container_of(timer, struct cairn_cq, hold_timer);
 	bool notify = false;
 	unsigned long flags;
 	u32 arm;
@@ -29,17 +32,34 @@ static enum hrtimer_restart moderate_expire(struct hrtimer *timer)
 	spin_unlock_irqrestore(&cq->lock, flags);
 	if (notify)
 		cairn_cq_notify(cq);
+}
+
+/* The time is over. In a soft interrupt. */
+static enum hrtimer_restart moderate_expire(struct hrtimer *timer)
+{
+	moderate_raise(container_of(timer, struct cairn_cq, hold_timer));
 	return HRTIMER_NORESTART;
+}
+
+static void moderate_raise_lazy(struct cairn_lazy_event *event)
+{
+	struct cairn_cq *cq = container_of(event, struct cairn_cq, lazy);
+
+	/* If the timer function runs now, the later one finds the arm word answered. */
+	hrtimer_try_to_cancel(&cq->hold_timer);
+	moderate_raise(cq);
 }
 
 void cairn_moderate_init(struct cairn_cq *cq)
 {
 	hrtimer_setup(&cq->hold_timer, moderate_expire, CLOCK_MONOTONIC,
 		      HRTIMER_MODE_REL_SOFT);
+	cairn_lazy_event_init(&cq->lazy, moderate_raise_lazy);
 }
 
 void cairn_moderate_stop(struct cairn_cq *cq)
 {
+	cairn_lazy_cancel(&cq->lazy);
 	hrtimer_cancel(&cq->hold_timer);
 }
 
@@ -52,21 +72,46 @@ void cairn_moderate_late(struct cairn_cq *cq)
 			      HRTIMER_MODE_REL_SOFT);
 }
 
-bool cairn_moderate_holds(struct cairn_cq *cq, const struct cairn_cqe *cqe)
+/* How many entries an event may be delayed for; below 2: it is not delayed. */
+static u32 moderate_count(const struct cairn_cq *cq, const struct cairn_lane *lane)
 {
-	u64 ns = (u64)cq->hold_us * NSEC_PER_USEC;
+	if (cq->hold_us)
+		return cq->hold_count;
+	return cq->is_user && cairn_lazy_may_defer(lane) ? MODERATE_LAZY_COUNT : 0;
+}
+
+static void moderate_begin(struct cairn_cq *cq, struct cairn_lane *lane)
+{
+	u64 ns = cq->hold_us ? cq->hold_us * NSEC_PER_USEC : MODERATE_LAZY_NS;
 
 	lockdep_assert_held(&cq->lock);
-	if (cqe->status || cqe->flags & CAIRN_CQE_SOLICITED ||
-	    ++cq->held >= cq->hold_count) {
-		/* If the timer function runs now, it finds the arm word answered. */
-		cq->held = 0;
-		hrtimer_try_to_cancel(&cq->hold_timer);
+	hrtimer_start(&cq->hold_timer, ns_to_ktime(ns), HRTIMER_MODE_REL_SOFT);
+	if (!cq->hold_us)
+		cairn_lazy_defer(lane, &cq->lazy);
+}
+
+/* The event is raised now. If the timer function runs, it finds the arm word answered. */
+static void moderate_end(struct cairn_cq *cq)
+{
+	lockdep_assert_held(&cq->lock);
+	if (!cq->held)
+		return;
+	cq->held = 0;
+	hrtimer_try_to_cancel(&cq->hold_timer);
+}
+
+bool cairn_moderate_holds(struct cairn_cq *cq, const struct cairn_cqe *cqe,
+			  struct cairn_lane *lane)
+{
+	u32 count = moderate_count(cq, lane);
+
+	lockdep_assert_held(&cq->lock);
+	if (cqe->status || cqe->flags & CAIRN_CQE_SOLICITED || cq->held + 1 >= count) {
+		moderate_end(cq);
 		return false;
 	}
-	if (cq->held == 1)
-		hrtimer_start(&cq->hold_timer, ns_to_ktime(ns),
-			      HRTIMER_MODE_REL_SOFT);
+	if (!cq->held++)
+		moderate_begin(cq, lane);
 	return true;
 }
 

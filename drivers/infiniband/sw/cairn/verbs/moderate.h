@@ -3,7 +3,9 @@
  * Delayed completion events. Moderation: a CQ delays an event until a number of entries
  * has been added, or until a time after the first of them. Events for errors and
  * solicited completions are not delayed. Arming: the event for entries that are unpolled
- * already is delayed in any case.
+ * already is delayed in any case. Lazy lanes: while a process posts without doorbells on a
+ * crowded CPU (lane/watch.h), the event of a user's CQ that is not moderated waits for the lazy
+ * thread, or for 64 entries, or 1 ms.
  */
 #ifndef CAIRN_VERBS_MODERATE_H
 #define CAIRN_VERBS_MODERATE_H
@@ -12,7 +14,7 @@
 
 void cairn_moderate_init(struct cairn_cq *cq);
 
-/* Cancel the timer. No entry is added any more. Sleeps. */
+/* Nothing raises an event from here on. No entry is added any more. Sleeps. */
 void cairn_moderate_stop(struct cairn_cq *cq);
 
 /* The CQ was armed while it has unpolled entries: raise an event in a moment if the
@@ -20,7 +22,8 @@ void cairn_moderate_stop(struct cairn_cq *cq);
  */
 void cairn_moderate_late(struct cairn_cq *cq);
 
-/* Is the event for @cqe to be delayed? Under the CQ's lock. */
-bool cairn_moderate_holds(struct cairn_cq *cq, const struct cairn_cqe *cqe);
+/* Is the event for @cqe of a QP of @lane to be delayed? Under the CQ's lock. */
+bool cairn_moderate_holds(struct cairn_cq *cq, const struct cairn_cqe *cqe,
+			  struct cairn_lane *lane);
 
 #endif

@@ -26,6 +26,7 @@
 #include "device/path.h"
 #include "engine/qp.h"
 #include "lane/exec.h"
+#include "lane/lazy.h"
 #include "lane/room.h"
 #include "mem/odp_job.h"
 #include "queue/context.h"
@@ -136,6 +137,7 @@ struct cairn_cq {
 	u16 hold_us;			/* or this long, microseconds; 0: never */
 	u16 held;			/* entries since the delay began; 0: none delayed */
 	struct hrtimer hold_timer;
+	struct cairn_lazy_event lazy;
 };
 
 /* Receive queue of a QP or an SRQ. */

@@ -18,6 +18,8 @@ struct hlist_head {
 	struct hlist_node *first;
 };
 
+#define LIST_HEAD(name)		struct list_head name = { &(name), &(name) }
+
 static inline void INIT_LIST_HEAD(struct list_head *head)
 {
 	head->next = head;
@@ -53,6 +55,18 @@ static inline void list_move_tail(struct list_head *entry,
 {
 	list_del_init(entry);
 	list_add_tail(entry, head);
+}
+
+static inline bool list_empty(const struct list_head *head);
+
+static inline void list_splice_tail(struct list_head *list, struct list_head *head)
+{
+	if (list_empty(list))
+		return;
+	list->next->prev = head->prev;
+	head->prev->next = list->next;
+	list->prev->next = head;
+	head->prev = list->prev;
 }
 
 static inline bool list_empty(const struct list_head *head)

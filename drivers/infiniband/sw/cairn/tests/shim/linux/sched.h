@@ -8,8 +8,14 @@
 struct task_struct {
 	pid_t pid;
 	unsigned long nvcsw;	/* how often it slept */
+	unsigned long nivcsw;	/* how often it was preempted */
 	int prio;
+	bool running;		/* on a CPU, or waits for one */
+	bool idle;		/* of an idle CPU */
 };
+
+#define task_is_running(task)	((task)->running)
+#define is_idle_task(task)	((task)->idle)
 
 /* Defined by the test: the calling thread. */
 extern struct task_struct *shim_current;
