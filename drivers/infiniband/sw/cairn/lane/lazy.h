@@ -40,7 +40,7 @@ bool cairn_lazy_may_defer(const struct cairn_lane *lane);
 /* Let the lazy thread raise @event once. Below the owner's lock. */
 void cairn_lazy_defer(struct cairn_lane *lane, struct cairn_lazy_event *event);
 
-/* The thread does not raise @event from here on. Nobody defers it any more. Sleeps. */
+/* The thread does not raise @event from here on. No caller defers it any more. Sleeps. */
 void cairn_lazy_cancel(struct cairn_lazy_event *event);
 
 /**

@@ -114,12 +114,12 @@ bool cairn_watch_take_word(struct cairn_watch *watch, struct cairn_exec **exec, 
  * cairn_watches_end_lazy() - end the laziness of watches, and mark QPs that have posted
  * @lane: the lane
  *
- * Raises the flags, so the next post rings. A watch stays lazy if other tasks want the caller's
- * CPU, the thread that rang last is on a CPU or waits for one, and no posts have waited for
- * 1 ms in two calls. One call reads a limited number of cache lines; the next one begins with
- * watches that it has not seen. If posts are found 1 ms after the process last rang for all,
- * and not because it was preempted, the watch is not lazy for 1 ms, doubled each time up to
- * 128 ms.
+ * Raises the flags, so the next post rings. A watch stays lazy if three things are true: other
+ * tasks want the caller's CPU; the thread that rang last is on a CPU or waits for one; no posts
+ * have waited for 1 ms in two calls. One call reads a limited number of cache lines; the next
+ * one begins with watches that it has not seen. Posts that are found 1 ms after the process last
+ * rang for all are late, unless it was preempted. Then the watch is not lazy for 1 ms, doubled
+ * each time up to 128 ms.
  *
  * Context: under lane->lock.
  * Return: whether QPs were marked.

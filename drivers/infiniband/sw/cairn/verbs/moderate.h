@@ -3,9 +3,9 @@
  * Delayed completion events. Moderation: a CQ delays an event until a number of entries
  * has been added, or until a time after the first of them. Events for errors and
  * solicited completions are not delayed. Arming: the event for entries that are unpolled
- * already is delayed in any case. Lazy lanes: while a process posts without doorbells on a
- * crowded CPU (lane/watch.h), the event of a user's CQ that is not moderated waits for the lazy
- * thread, or for 64 entries, or 1 ms.
+ * already is delayed in any case. Lazy lanes: a process posts without doorbells on a crowded
+ * CPU (lane/watch.h). Then the event of a user's CQ that is not moderated waits for the lazy
+ * thread, for 64 entries or for 1 ms.
  */
 #ifndef CAIRN_VERBS_MODERATE_H
 #define CAIRN_VERBS_MODERATE_H
