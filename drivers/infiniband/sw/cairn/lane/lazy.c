@@ -3,9 +3,9 @@
 #include <linux/kthread.h>
 #include <linux/list.h>
 #include <linux/lockdep.h>
-#include <linux/mutex.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
+#include <linux/spinlock.h>
 #include <linux/time64.h>
 #include <uapi/linux/sched/types.h>
 #include "device/cpu.h"
@@ -22,9 +22,9 @@
 #define LAZY_LOOK_NS	(50 * NSEC_PER_USEC)
 
 /* The thread that raises an event holds it. An event may wait for another lane's thread by
- * then.
+ * then. No mutex: the task that an event wakes up would preempt the thread while it holds it.
  */
-static DEFINE_MUTEX(lazy_raise_lock);
+static DEFINE_SPINLOCK(lazy_raise_lock);
 
 void cairn_lazy_event_init(struct cairn_lazy_event *event,
 			   void (*raise)(struct cairn_lazy_event *event))
@@ -57,11 +57,11 @@ void cairn_lazy_cancel(struct cairn_lazy_event *event)
 {
 	if (!event->lane)
 		return;
-	mutex_lock(&lazy_raise_lock);
+	spin_lock(&lazy_raise_lock);
 	spin_lock_irq(&event->lane->lock);
 	list_del_init(&event->list);
 	spin_unlock_irq(&event->lane->lock);
-	mutex_unlock(&lazy_raise_lock);
+	spin_unlock(&lazy_raise_lock);
 }
 
 static struct cairn_lazy_event *lazy_take_event(struct cairn_lane *lane)
@@ -83,11 +83,11 @@ static void lazy_raise_events(struct cairn_lane *lane)
 	u32 left = LAZY_EVENTS;
 
 	do {
-		mutex_lock(&lazy_raise_lock);
+		spin_lock(&lazy_raise_lock);
 		event = lazy_take_event(lane);
 		if (event)
 			event->raise(event);
-		mutex_unlock(&lazy_raise_lock);
+		spin_unlock(&lazy_raise_lock);
 	} while (event && --left);
 }
 

@@ -21,7 +21,7 @@ struct cairn_watch;
 struct cairn_lazy_event {
 	struct list_head list;		/* in lane->lazy_events; empty: it does not wait */
 	struct cairn_lane *lane;	/* whose thread it waited for last, or NULL */
-	void (*raise)(struct cairn_lazy_event *event);	/* in the thread */
+	void (*raise)(struct cairn_lazy_event *event);	/* in the thread; does not sleep */
 };
 
 void cairn_lazy_event_init(struct cairn_lazy_event *event,
@@ -40,7 +40,9 @@ bool cairn_lazy_may_defer(const struct cairn_lane *lane);
 /* Let the lazy thread raise @event once. Below the owner's lock. */
 void cairn_lazy_defer(struct cairn_lane *lane, struct cairn_lazy_event *event);
 
-/* The thread does not raise @event from here on. No caller defers it any more. Sleeps. */
+/* The thread does not raise @event from here on. No caller defers it any more. Process
+ * context.
+ */
 void cairn_lazy_cancel(struct cairn_lazy_event *event);
 
 /**

@@ -20,6 +20,8 @@
 #define QUIET_NS	1000000ULL
 #define QUIET_MAX_SHIFT	7
 #define QUIET_CPU_SHIFT	3
+/* How long a watch stays lazy without a doorbell for all: 8 ms. */
+#define LAZY_MAX_NS	(QUIET_NS << 3)
 
 /* The first ids of a watch have single slots in the scheduler. Later ids have slots of
  * whole words, 64 slots each.
@@ -63,8 +65,10 @@ struct cairn_watch {
 	bool ending;			/* lazy, but the flag is raised; posts may be left */
 	u8 eager_shift;			/* of QUIET_NS */
 	u64 served;			/* when all posts had been taken, while lazy, ns */
-	unsigned long preempted;	/* how often the thread that rang had been, then */
-	u64 looked;			/* served, when the lazy thread found posts waiting */
+	pid_t served_for;		/* the thread that rang then, */
+	unsigned long preempted;	/* and how often it had been preempted */
+	u64 looked;			/* served, when the lazy thread found posts waiting, */
+	unsigned long looked_preempted;	/* and how often the poster had been preempted */
 	u64 eager_until;		/* not lazy before; also read without lock */
 	/* Without lock, of the last doorbell that might have made it lazy: */
 	pid_t poster;			/* the thread */
@@ -680,6 +684,7 @@ static void watch_note_served(struct cairn_watch *watch)
 {
 	lockdep_assert_held(&watch->lane->lock);
 	watch->served = ktime_get_ns();
+	watch->served_for = current->pid;
 	watch->preempted = current->nivcsw;
 }
 
@@ -724,10 +729,11 @@ static void watch_end_lazy(struct cairn_watch *watch, bool found, bool blame)
 	watch->eager_shift = min(watch->eager_shift + 1, QUIET_MAX_SHIFT);
 }
 
-/* The thread that rang last. */
+/* The thread that rang last for a queue of its own. */
 struct watch_poster {
 	bool runs;			/* on a CPU, or waits for one */
-	bool preempted;			/* since all posts had been taken */
+	bool preempted;			/* since it rang for all */
+	unsigned long preemptions;
 };
 
 /* Its id may be of another thread by now: then the answer is wrong for a while. */
@@ -740,7 +746,9 @@ static struct watch_poster watch_poster_now(const struct cairn_watch *watch)
 	task = pid_task(find_pid_ns(READ_ONCE(watch->poster), &init_pid_ns), PIDTYPE_PID);
 	if (task) {
 		poster.runs = task_is_running(task);
-		poster.preempted = READ_ONCE(task->nivcsw) != watch->preempted;
+		poster.preemptions = READ_ONCE(task->nivcsw);
+		poster.preempted = watch->served_for == READ_ONCE(watch->poster) &&
+				   poster.preemptions != watch->preempted;
 	}
 	rcu_read_unlock();
 	return poster;
@@ -749,22 +757,35 @@ static struct watch_poster watch_poster_now(const struct cairn_watch *watch)
 /* Have posts waited for 1 ms, at the lazy thread's last look, too? The first look may come
  * while the process waits for the CPU.
  */
-static bool watch_waits_long(struct cairn_watch *watch)
+static bool watch_waits_long(struct cairn_watch *watch, const struct watch_poster *poster)
 {
 	bool again = watch->looked == watch->served;
 
 	if (!watch_any(watch) || ktime_get_ns() < watch->served + QUIET_NS)
 		return false;
+	if (again)
+		return true;
 	watch->looked = watch->served;
-	return again;
+	watch->looked_preempted = poster->preemptions;
+	return false;
+}
+
+/* Posts have waited long. Has the process had the CPU meanwhile, and not rung? */
+static bool watch_blames(const struct cairn_watch *watch, const struct watch_poster *poster)
+{
+	if (!poster->preempted)
+		return true;
+	return poster->runs && poster->preemptions != watch->looked_preempted;
 }
 
 /* The lazy thread has the CPU before the process has slept: the process may still ring for
  * its posts. Not if the thread is alone on its CPU, where the lane could poll.
  */
-static bool watch_stays_lazy(struct cairn_watch *watch, bool poster_runs)
+static bool watch_stays_lazy(struct cairn_watch *watch, const struct watch_poster *poster)
 {
-	return poster_runs && !single_task_running() && !watch_waits_long(watch);
+	return poster->runs && !single_task_running() &&
+	       ktime_get_ns() < watch->served + LAZY_MAX_NS &&
+	       !watch_waits_long(watch, poster);
 }
 
 bool cairn_watches_end_lazy(struct cairn_lane *lane)
@@ -781,7 +802,7 @@ bool cairn_watches_end_lazy(struct cairn_lane *lane)
 		struct watch_poster poster = watch_poster_now(watch);
 		bool found = false;
 
-		if (!watch->ending && watch_stays_lazy(watch, poster.runs)) {
+		if (!watch->ending && watch_stays_lazy(watch, &poster)) {
 			left -= min(left, watch->num_pages);
 			list_move_tail(&watch->lazy, &stay);
 			continue;
@@ -791,7 +812,7 @@ bool cairn_watches_end_lazy(struct cairn_lane *lane)
 		/* Pairs with the poster's barrier between its mark and the flag. */
 		smp_mb();
 		if (watch_poll_pages(watch, &left, &found))
-			watch_end_lazy(watch, found, poster.runs || !poster.preempted);
+			watch_end_lazy(watch, found, watch_blames(watch, &poster));
 		any |= found;
 	}
 	list_splice_tail(&stay, &lane->lazy);

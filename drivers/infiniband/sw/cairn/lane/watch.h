@@ -114,9 +114,10 @@ bool cairn_watch_take_word(struct cairn_watch *watch, struct cairn_exec **exec, 
  * cairn_watches_end_lazy() - end the laziness of watches, and mark QPs that have posted
  * @lane: the lane
  *
- * Raises the flags, so the next post rings. A watch stays lazy if three things are true: other
- * tasks want the caller's CPU; the thread that rang last is on a CPU or waits for one; no posts
- * have waited for 1 ms in two calls. One call reads a limited number of cache lines; the next
+ * Raises the flags, so the next post rings. A watch stays lazy if four things are true: other
+ * tasks want the caller's CPU; the thread that rang last is on a CPU or waits for one; the
+ * process has rung for all in the last 8 ms; no posts have waited for 1 ms in two calls. One
+ * call reads a limited number of cache lines; the next
  * one begins with watches that it has not seen. Posts that are found 1 ms after the process last
  * rang for all are late, unless it was preempted. Then the watch is not lazy for 1 ms, doubled
  * each time up to 128 ms.

@@ -330,6 +330,18 @@ static void process_runs(void)
 	ktap_ok(!lazy_thread_runs());
 	ktap_eq(owner->wake, CAIRN_LANE_LAZY);
 	close_one(owner, queue);
+	/* It computes: nothing waits, but others cannot know for how long. */
+	open_lazy(owner, queue);
+	ktap_eq(ring_all(owner), 0);
+	clock_ns += 8 * MS - 1;
+	ktap_ok(!lazy_thread_runs());
+	ktap_eq(owner->wake, CAIRN_LANE_LAZY);
+	clock_ns++;
+	ktap_ok(!lazy_thread_runs());
+	ktap_eq(owner->wake, CAIRN_LANE_ASLEEP);
+	ktap_ok(post_one(queue));
+	ktap_eq(owner->wake, CAIRN_LANE_LAZY);
+	close_one(owner, queue);
 	/* An idle CPU: the lane could poll. */
 	open_lazy(owner, queue);
 	test_task.running = true;
@@ -389,6 +401,59 @@ static void process_is_preempted(void)
 	/* It was preempted before it rang: that does not count for posts behind. */
 	test_task.nivcsw++;
 	ktap_eq(ring_all(owner), 0);
+	ktap_ok(!post_one(queue));
+	clock_ns += MS;
+	ktap_ok(lazy_thread_runs());
+	ktap_ok(post_one(queue));
+	ktap_ok(post_one(queue));
+	ktap_eq(owner->wake, CAIRN_LANE_ASLEEP);
+	close_one(owner, queue);
+	end_test();
+}
+
+/* Nor do they if it waited for the CPU at both looks. */
+static void process_waits_for_the_cpu(void)
+{
+	struct owner *owner = &all_owners[0];
+	struct queue *queue = &all_queues[0];
+
+	begin_test();
+	open_lazy(owner, queue);
+	cpu_alone = false;
+	test_task.running = true;
+	ktap_ok(!post_one(queue));
+	clock_ns += MS;
+	test_task.nivcsw++;
+	ktap_ok(!lazy_thread_runs());
+	ktap_ok(lazy_thread_runs());
+	ktap_ok(post_one(queue));
+	ktap_eq(owner->wake, CAIRN_LANE_LAZY);
+	/* On another CPU, which it has to itself, it could ring. */
+	ktap_ok(!post_one(queue));
+	clock_ns += MS;
+	ktap_ok(!lazy_thread_runs());
+	ktap_ok(lazy_thread_runs());
+	ktap_ok(post_one(queue));
+	ktap_ok(post_one(queue));
+	ktap_eq(owner->wake, CAIRN_LANE_ASLEEP);
+	close_one(owner, queue);
+	end_test();
+}
+
+/* Another thread rings for all. How often it was preempted says nothing about the poster. */
+static void other_thread_rings(void)
+{
+	struct owner *owner = &all_owners[0];
+	struct queue *queue = &all_queues[0];
+
+	begin_test();
+	open_lazy(owner, queue);
+	cpu_alone = false;
+	test_task.pid++;
+	test_task.nivcsw = 5;
+	ktap_eq(ring_all(owner), 0);
+	test_task.pid--;
+	test_task.nivcsw = 0;
 	ktap_ok(!post_one(queue));
 	clock_ns += MS;
 	ktap_ok(lazy_thread_runs());
@@ -638,6 +703,8 @@ static const struct ktap_test tests[] = {
 	KTAP(process_runs),
 	KTAP(process_does_not_ring),
 	KTAP(process_is_preempted),
+	KTAP(process_waits_for_the_cpu),
+	KTAP(other_thread_rings),
 	KTAP(process_sleeps_behind_others),
 	KTAP(thread_is_bounded),
 	KTAP(thread_goes_on),

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #include <linux/hrtimer.h>
+#include <linux/ktime.h>
 #include <linux/lockdep.h>
+#include <linux/minmax.h>
 #include <linux/time64.h>
 #include "compat/hrtimer.h"
 #include "queue/queue.h"
@@ -16,38 +18,78 @@
 /* Bounds of an event that waits for a lazy thread. A train has as many messages. */
 #define MODERATE_LAZY_COUNT	64
 #define MODERATE_LAZY_NS	NSEC_PER_MSEC
+/* If fewer entries came in that time, events do not wait for the same time, doubled each time
+ * up to 128 ms: the process that posts may wait for the one that the event wakes up.
+ */
+#define MODERATE_LAZY_FEW	8
+#define MODERATE_EAGER_SHIFT	7
 
-/* Raise the delayed event, or the one for entries that are unpolled. */
-static void moderate_raise(struct cairn_cq *cq)
+static bool moderate_is_lazy(const struct cairn_cq *cq)
 {
-	bool notify = false;
-	unsigned long flags;
-	u32 arm;
+	return cq->held && !cq->hold_us;
+}
 
-	spin_lock_irqsave(&cq->lock, flags);
-	arm = READ_ONCE(cq->queue.host->arm);
+/* The delay for a lazy thread ends. @late: nothing else ended it */
+static void moderate_learn(struct cairn_cq *cq, bool late)
+{
+	lockdep_assert_held(&cq->lock);
+	if (!late || cq->held >= MODERATE_LAZY_FEW) {
+		cq->eager_shift = 0;
+		return;
+	}
+	cq->eager_until = ktime_get_ns() + (MODERATE_LAZY_NS << cq->eager_shift);
+	cq->eager_shift = min(cq->eager_shift + 1, MODERATE_EAGER_SHIFT);
+}
+
+/* Raise the delayed event, or the one for entries that are unpolled. Under the lock.
+ * Return: whether to call cairn_cq_notify().
+ */
+static bool moderate_raise(struct cairn_cq *cq)
+{
+	u32 arm = READ_ONCE(cq->queue.host->arm);
+	bool notify = false;
+
+	lockdep_assert_held(&cq->lock);
 	if (cq->held || cairn_cq_holds_asked(cq, arm))
 		cairn_cq_answer(cq, arm, &notify);
 	cq->held = 0;
-	spin_unlock_irqrestore(&cq->lock, flags);
-	if (notify)
-		cairn_cq_notify(cq);
+	return notify;
 }
 
 /* The time is over. In a soft interrupt. */
 static enum hrtimer_restart moderate_expire(struct hrtimer *timer)
 {
-	moderate_raise(container_of(timer, struct cairn_cq, hold_timer));
+	struct cairn_cq *cq = container_of(timer, struct cairn_cq, hold_timer);
+	unsigned long flags;
+	bool notify;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	if (moderate_is_lazy(cq))
+		moderate_learn(cq, true);
+	notify = moderate_raise(cq);
+	spin_unlock_irqrestore(&cq->lock, flags);
+	if (notify)
+		cairn_cq_notify(cq);
 	return HRTIMER_NORESTART;
 }
 
+/* The event may have been raised already, and another one be delayed for its own reason. */
 static void moderate_raise_lazy(struct cairn_lazy_event *event)
 {
 	struct cairn_cq *cq = container_of(event, struct cairn_cq, lazy);
+	bool notify = false;
+	unsigned long flags;
 
-	/* If the timer function runs now, the later one finds the arm word answered. */
-	hrtimer_try_to_cancel(&cq->hold_timer);
-	moderate_raise(cq);
+	spin_lock_irqsave(&cq->lock, flags);
+	if (moderate_is_lazy(cq)) {
+		/* If the timer function runs now, it finds the arm word answered. */
+		hrtimer_try_to_cancel(&cq->hold_timer);
+		moderate_learn(cq, false);
+		notify = moderate_raise(cq);
+	}
+	spin_unlock_irqrestore(&cq->lock, flags);
+	if (notify)
+		cairn_cq_notify(cq);
 }
 
 void cairn_moderate_init(struct cairn_cq *cq)
@@ -77,7 +119,11 @@ static u32 moderate_count(const struct cairn_cq *cq, const struct cairn_lane *la
 {
 	if (cq->hold_us)
 		return cq->hold_count;
-	return cq->is_user && cairn_lazy_may_defer(lane) ? MODERATE_LAZY_COUNT : 0;
+	if (!cq->is_user || !cairn_lazy_may_defer(lane) ||
+	    ktime_get_ns() < cq->eager_until)
+		return 0;
+	/* With few entries there are few receives, which the process has to post again. */
+	return min(MODERATE_LAZY_COUNT, cq->ibcq.cqe / 4);
 }
 
 static void moderate_begin(struct cairn_cq *cq, struct cairn_lane *lane)
@@ -96,6 +142,8 @@ static void moderate_end(struct cairn_cq *cq)
 	lockdep_assert_held(&cq->lock);
 	if (!cq->held)
 		return;
+	if (!cq->hold_us)
+		moderate_learn(cq, false);
 	cq->held = 0;
 	hrtimer_try_to_cancel(&cq->hold_timer);
 }
@@ -122,7 +170,7 @@ bool cairn_moderate_holds(struct cairn_cq *cq, const struct cairn_cqe *cqe,
  * @period: longest wait, microseconds
  *
  * Events are not delayed if @count is below 2 or @period is 0. An event that is delayed
- * already keeps its timer.
+ * already keeps its timer, but comes within 1 ms if events are not delayed any more.
  *
  * Context: process.
  * Return: 0.
@@ -134,6 +182,9 @@ static int moderate_cq(struct ib_cq *ibcq, u16 count, u16 period)
 	spin_lock_irq(&cq->lock);
 	cq->hold_count = count;
 	cq->hold_us = count > 1 ? period : 0;
+	if (moderate_is_lazy(cq))
+		hrtimer_start(&cq->hold_timer, ns_to_ktime(MODERATE_LAZY_NS),
+			      HRTIMER_MODE_REL_SOFT);
 	spin_unlock_irq(&cq->lock);
 	return 0;
 }

@@ -5,7 +5,7 @@
  * solicited completions are not delayed. Arming: the event for entries that are unpolled
  * already is delayed in any case. Lazy lanes: a process posts without doorbells on a crowded
  * CPU (lane/watch.h). Then the event of a user's CQ that is not moderated waits for the lazy
- * thread, for 64 entries or for 1 ms.
+ * thread, for 64 entries or for 1 ms. It does not wait if few entries came in such a time.
  */
 #ifndef CAIRN_VERBS_MODERATE_H
 #define CAIRN_VERBS_MODERATE_H

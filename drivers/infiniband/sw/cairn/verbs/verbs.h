@@ -138,6 +138,8 @@ struct cairn_cq {
 	u16 held;			/* entries since the delay began; 0: none delayed */
 	struct hrtimer hold_timer;
 	struct cairn_lazy_event lazy;
+	u8 eager_shift;			/* of MODERATE_LAZY_NS */
+	u64 eager_until;		/* events do not wait for a lazy thread before, ns */
 };
 
 /* Receive queue of a QP or an SRQ. */

@@ -10,9 +10,6 @@ struct mutex {
 	pthread_mutex_t mutex;
 };
 
-#define DEFINE_MUTEX(name) \
-	struct mutex name = { PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP }
-
 static inline void mutex_init(struct mutex *lock)
 {
 	pthread_mutexattr_t attr;

@@ -8,6 +8,7 @@ typedef struct {
 	pthread_mutex_t mutex;
 } spinlock_t;
 
+#define DEFINE_SPINLOCK(name)	spinlock_t name = { PTHREAD_MUTEX_INITIALIZER }
 #define spin_lock_init(lock)	pthread_mutex_init(&(lock)->mutex, NULL)
 #define spin_lock(lock)		pthread_mutex_lock(&(lock)->mutex)
 #define spin_unlock(lock)	pthread_mutex_unlock(&(lock)->mutex)
