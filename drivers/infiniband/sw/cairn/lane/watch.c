@@ -66,7 +66,7 @@ struct cairn_watch {
 	u8 eager_shift;			/* of QUIET_NS */
 	u64 served;			/* when all posts had been taken, while lazy, ns */
 	pid_t served_for;		/* the thread that rang then, */
-	unsigned long preempted;	/* and how often it had been preempted */
+	unsigned long served_preempted;	/* and how often it had been preempted */
 	u64 looked;			/* served, when the lazy thread found posts waiting, */
 	unsigned long looked_preempted;	/* and how often the poster had been preempted */
 	u64 eager_until;		/* not lazy before; also read without lock */
@@ -685,7 +685,7 @@ static void watch_note_served(struct cairn_watch *watch)
 	lockdep_assert_held(&watch->lane->lock);
 	watch->served = ktime_get_ns();
 	watch->served_for = current->pid;
-	watch->preempted = current->nivcsw;
+	watch->served_preempted = current->nivcsw;
 }
 
 static void watch_set_lazy(struct cairn_watch *watch)
@@ -748,7 +748,7 @@ static struct watch_poster watch_poster_now(const struct cairn_watch *watch)
 		poster.runs = task_is_running(task);
 		poster.preemptions = READ_ONCE(task->nivcsw);
 		poster.preempted = watch->served_for == READ_ONCE(watch->poster) &&
-				   poster.preemptions != watch->preempted;
+				   poster.preemptions != watch->served_preempted;
 	}
 	rcu_read_unlock();
 	return poster;

@@ -18,7 +18,8 @@
  * rings for all of them at once, when 64 wait or when it waits for them, as by a poll that
  * finds nothing. The lane's lazy thread (lane/lazy.c) finds posts for which the process does
  * not ring. It has the CPU when the process sleeps, or after the time slice of the process.
- * It ends the laziness when the process sleeps, and so does the lane when it becomes awake.
+ * It ends the laziness when the process sleeps, or does not ring for some time. So does the
+ * lane when it becomes awake.
  *
  * Going to sleep (lane)           Posting (provider)
  *   raise the flag                  release the write pointer
@@ -117,10 +118,9 @@ bool cairn_watch_take_word(struct cairn_watch *watch, struct cairn_exec **exec, 
  * Raises the flags, so the next post rings. A watch stays lazy if four things are true: other
  * tasks want the caller's CPU; the thread that rang last is on a CPU or waits for one; the
  * process has rung for all in the last 8 ms; no posts have waited for 1 ms in two calls. One
- * call reads a limited number of cache lines; the next
- * one begins with watches that it has not seen. Posts that are found 1 ms after the process last
- * rang for all are late, unless it was preempted. Then the watch is not lazy for 1 ms, doubled
- * each time up to 128 ms.
+ * call reads a limited number of cache lines; the next one begins with watches that it has not
+ * seen. Posts that are found 1 ms after the process last rang for all are late, unless it was
+ * preempted. Then the watch is not lazy for 1 ms, doubled each time up to 128 ms.
  *
  * Context: under lane->lock.
  * Return: whether QPs were marked.

@@ -296,6 +296,21 @@ static void words_of_no_queue(void)
 	end_test();
 }
 
+/* A lazy owner whose CPU others want, too. */
+static void open_beside_others(struct owner *owner, struct queue *queue)
+{
+	open_lazy(owner, queue);
+	cpu_alone = false;
+}
+
+/* Posts were late: doorbells do not make the owner lazy. */
+static void expect_doorbells(struct queue *queue)
+{
+	ktap_ok(post_one(queue));
+	ktap_ok(post_one(queue));
+	ktap_eq(queue->owner->wake, CAIRN_LANE_ASLEEP);
+}
+
 /* The lazy thread has the CPU, but the process has not slept: it rings for its posts. */
 static void process_runs(void)
 {
@@ -303,8 +318,7 @@ static void process_runs(void)
 	struct queue *queue = &all_queues[0];
 
 	begin_test();
-	open_lazy(owner, queue);
-	cpu_alone = false;
+	open_beside_others(owner, queue);
 	test_task.running = true;
 	ktap_ok(test_lane.lazy_due);
 	clock_ns += MS;
@@ -359,8 +373,7 @@ static void process_does_not_ring(void)
 	struct queue *queue = &all_queues[0];
 
 	begin_test();
-	open_lazy(owner, queue);
-	cpu_alone = false;
+	open_beside_others(owner, queue);
 	test_task.running = true;
 	ktap_ok(!post_one(queue));
 	clock_ns += MS;
@@ -373,9 +386,7 @@ static void process_does_not_ring(void)
 	test_task.nivcsw++;
 	ktap_ok(lazy_thread_runs());
 	ktap_eq(queue->seen, queue->written);
-	/* for 1 ms every post rings */
-	ktap_ok(post_one(queue));
-	ktap_ok(post_one(queue));
+	expect_doorbells(queue);
 	clock_ns += MS;
 	ktap_ok(post_one(queue));
 	ktap_eq(owner->wake, CAIRN_LANE_LAZY);
@@ -390,8 +401,7 @@ static void process_is_preempted(void)
 	struct queue *queue = &all_queues[0];
 
 	begin_test();
-	open_lazy(owner, queue);
-	cpu_alone = false;
+	open_beside_others(owner, queue);
 	ktap_ok(!post_one(queue));
 	clock_ns += 10 * MS;
 	test_task.nivcsw++;
@@ -404,9 +414,7 @@ static void process_is_preempted(void)
 	ktap_ok(!post_one(queue));
 	clock_ns += MS;
 	ktap_ok(lazy_thread_runs());
-	ktap_ok(post_one(queue));
-	ktap_ok(post_one(queue));
-	ktap_eq(owner->wake, CAIRN_LANE_ASLEEP);
+	expect_doorbells(queue);
 	close_one(owner, queue);
 	end_test();
 }
@@ -418,8 +426,7 @@ static void process_waits_for_the_cpu(void)
 	struct queue *queue = &all_queues[0];
 
 	begin_test();
-	open_lazy(owner, queue);
-	cpu_alone = false;
+	open_beside_others(owner, queue);
 	test_task.running = true;
 	ktap_ok(!post_one(queue));
 	clock_ns += MS;
@@ -433,9 +440,7 @@ static void process_waits_for_the_cpu(void)
 	clock_ns += MS;
 	ktap_ok(!lazy_thread_runs());
 	ktap_ok(lazy_thread_runs());
-	ktap_ok(post_one(queue));
-	ktap_ok(post_one(queue));
-	ktap_eq(owner->wake, CAIRN_LANE_ASLEEP);
+	expect_doorbells(queue);
 	close_one(owner, queue);
 	end_test();
 }
@@ -447,8 +452,7 @@ static void other_thread_rings(void)
 	struct queue *queue = &all_queues[0];
 
 	begin_test();
-	open_lazy(owner, queue);
-	cpu_alone = false;
+	open_beside_others(owner, queue);
 	test_task.pid++;
 	test_task.nivcsw = 5;
 	ktap_eq(ring_all(owner), 0);
@@ -457,9 +461,7 @@ static void other_thread_rings(void)
 	ktap_ok(!post_one(queue));
 	clock_ns += MS;
 	ktap_ok(lazy_thread_runs());
-	ktap_ok(post_one(queue));
-	ktap_ok(post_one(queue));
-	ktap_eq(owner->wake, CAIRN_LANE_ASLEEP);
+	expect_doorbells(queue);
 	close_one(owner, queue);
 	end_test();
 }
@@ -644,9 +646,7 @@ static void expect_eager(struct queue *queue, u32 ms)
 	clock_ns += MS;
 	ktap_ok(lazy_thread_runs());
 	clock_ns += ms * MS - 1;
-	ktap_ok(post_one(queue));
-	ktap_ok(post_one(queue));
-	ktap_eq(queue->owner->wake, CAIRN_LANE_ASLEEP);
+	expect_doorbells(queue);
 	clock_ns++;
 	ktap_ok(post_one(queue));
 	ktap_eq(queue->owner->wake, CAIRN_LANE_LAZY);

@@ -29,14 +29,14 @@ static bool moderate_is_lazy(const struct cairn_cq *cq)
 	return cq->held && !cq->hold_us;
 }
 
-/* The delay for a lazy thread ends. @late: nothing else ended it */
+/* A delay for a lazy thread ends. @late: by its time */
 static void moderate_learn(struct cairn_cq *cq, bool late)
 {
 	lockdep_assert_held(&cq->lock);
-	if (!late || cq->held >= MODERATE_LAZY_FEW) {
+	if (cq->held >= MODERATE_LAZY_FEW)
 		cq->eager_shift = 0;
+	if (!late || cq->held >= MODERATE_LAZY_FEW)
 		return;
-	}
 	cq->eager_until = ktime_get_ns() + (MODERATE_LAZY_NS << cq->eager_shift);
 	cq->eager_shift = min(cq->eager_shift + 1, MODERATE_EAGER_SHIFT);
 }

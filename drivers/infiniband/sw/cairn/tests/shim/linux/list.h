@@ -57,7 +57,10 @@ static inline void list_move_tail(struct list_head *entry,
 	list_add_tail(entry, head);
 }
 
-static inline bool list_empty(const struct list_head *head);
+static inline bool list_empty(const struct list_head *head)
+{
+	return READ_ONCE(head->next) == head;
+}
 
 static inline void list_splice_tail(struct list_head *list, struct list_head *head)
 {
@@ -67,11 +70,6 @@ static inline void list_splice_tail(struct list_head *list, struct list_head *he
 	head->prev->next = list->next;
 	list->prev->next = head;
 	head->prev = list->prev;
-}
-
-static inline bool list_empty(const struct list_head *head)
-{
-	return READ_ONCE(head->next) == head;
 }
 
 /* May be called without the lock that protects changes. */

@@ -22,9 +22,6 @@ static inline void wake_up(wait_queue_head_t *wait)
 	__atomic_add_fetch(&wait->woken, 1, __ATOMIC_SEQ_CST);
 }
 
-/* The test has made the condition true. */
-#define wait_event_idle(wait, condition)	((void)(wait), (void)(condition))
-
 /* The test defines what a wait does. */
 int shim_wait(bool condition, s64 timeout);
 #define wait_event_interruptible_hrtimeout(wait, condition, timeout) \
