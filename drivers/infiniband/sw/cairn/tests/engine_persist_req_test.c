@@ -348,6 +348,8 @@ static void early_probes_need_no_memory(void)
 		ktap_eq(persist_release(&rig, 0, 0), 0);
 		ktap_ok(sim_run(rig.s, LONG_TIME));
 		ktap_ok(rig.a->count[CAIRN_CTR_PERSIST_PROBES] > 1);
+		/* A probe has the PSN of the last packet. */
+		ktap_eq(last_sent(rig.a)->psn, psn_of(&rig, (len - 1) / PMTU));
 		expect_cqe(rig.a, CAIRN_RESP, 0, 1, CAIRN_CQE_SUCCESS);
 		ktap_ok(is_durable(&rig, 0, len));
 		sim_end(rig.s);
