@@ -24,7 +24,8 @@ keeps() {
 			action mirred egress redirect dev kept0
 }
 
-kept_bytes() { in_b tc -s qdisc show dev kept0 | sed -n 's/.*backlog \([0-9]*\)b.*/\1/p'; }
+# In the text, a multiple of 1024 is in Kb.
+kept_bytes() { in_b tc -j -s qdisc show dev kept0 | jq '.[0].backlog'; }
 
 keeps || bail "no qdisc that keeps packets"
 dropped=$(counter "$DEV_A" tx_dropped)
