@@ -2,7 +2,6 @@
 #include <linux/hrtimer.h>
 #include <linux/ktime.h>
 #include <linux/lockdep.h>
-#include <linux/minmax.h>
 #include <linux/time64.h>
 #include "compat/hrtimer.h"
 #include "queue/queue.h"
@@ -15,44 +14,17 @@
  */
 #define MODERATE_LATE_NS	(100 * NSEC_PER_USEC)
 
-/* Bounds of an event that waits for a lazy thread. A train has as many messages. */
-#define MODERATE_LAZY_COUNT	64
-#define MODERATE_LAZY_NS	NSEC_PER_MSEC
-/* If fewer entries came in that time, events do not wait for the same time, doubled each time
- * up to 128 ms: the process that posts may wait for the one that the event wakes up.
+/* Raise the delayed event, or the one for entries that are unpolled. @late: its time is
+ * over. Return: whether to call cairn_cq_notify().
  */
-#define MODERATE_LAZY_FEW	8
-#define MODERATE_EAGER_SHIFT	7
-
-static bool moderate_is_lazy(const struct cairn_cq *cq)
-{
-	return cq->held && !cq->hold_us;
-}
-
-/* A delay for a lazy thread ends. @late: by its time */
-static void moderate_learn(struct cairn_cq *cq, bool late)
-{
-	lockdep_assert_held(&cq->lock);
-	if (cq->held >= MODERATE_LAZY_FEW)
-		cq->eager_shift = 0;
-	if (!late || cq->held >= MODERATE_LAZY_FEW)
-		return;
-	cq->eager_until = ktime_get_ns() + (MODERATE_LAZY_NS << cq->eager_shift);
-	cq->eager_shift = min(cq->eager_shift + 1, MODERATE_EAGER_SHIFT);
-}
-
-/* Raise the delayed event, or the one for entries that are unpolled. Under the lock.
- * Return: whether to call cairn_cq_notify().
- */
-static bool moderate_raise(struct cairn_cq *cq)
+static bool moderate_raise(struct cairn_cq *cq, bool late)
 {
 	u32 arm = READ_ONCE(cq->queue.host->arm);
 	bool notify = false;
 
 	lockdep_assert_held(&cq->lock);
-	if (cq->held || cairn_cq_holds_asked(cq, arm))
+	if (cairn_event_end(&cq->delay, ktime_get_ns(), late) || cairn_cq_holds_asked(cq, arm))
 		cairn_cq_answer(cq, arm, &notify);
-	cq->held = 0;
 	return notify;
 }
 
@@ -64,9 +36,7 @@ static enum hrtimer_restart moderate_expire(struct hrtimer *timer)
 	bool notify;
 
 	spin_lock_irqsave(&cq->lock, flags);
-	if (moderate_is_lazy(cq))
-		moderate_learn(cq, true);
-	notify = moderate_raise(cq);
+	notify = moderate_raise(cq, true);
 	spin_unlock_irqrestore(&cq->lock, flags);
 	if (notify)
 		cairn_cq_notify(cq);
@@ -81,11 +51,10 @@ static void moderate_raise_lazy(struct cairn_lazy_event *event)
 	unsigned long flags;
 
 	spin_lock_irqsave(&cq->lock, flags);
-	if (moderate_is_lazy(cq)) {
+	if (cairn_event_is_lazy(&cq->delay)) {
 		/* If the timer function runs now, it finds the arm word answered. */
 		hrtimer_try_to_cancel(&cq->hold_timer);
-		moderate_learn(cq, false);
-		notify = moderate_raise(cq);
+		notify = moderate_raise(cq, false);
 	}
 	spin_unlock_irqrestore(&cq->lock, flags);
 	if (notify)
@@ -114,53 +83,42 @@ void cairn_moderate_late(struct cairn_cq *cq)
 			      HRTIMER_MODE_REL_SOFT);
 }
 
-/* How many entries an event may be delayed for; below 2: it is not delayed. */
-static u32 moderate_count(const struct cairn_cq *cq, const struct cairn_lane *lane)
+/* How many entries an event may wait for the lazy thread of @lane. With few entries there are
+ * few receives, which the process has to post again.
+ */
+static u32 moderate_lazy(const struct cairn_cq *cq, const struct cairn_lane *lane)
 {
-	if (cq->hold_us)
-		return cq->hold_count;
-	if (!cq->is_user || !cairn_lazy_may_defer(lane) ||
-	    ktime_get_ns() < cq->eager_until)
+	if (!cq->is_user || !cairn_lazy_may_defer(lane))
 		return 0;
-	/* With few entries there are few receives, which the process has to post again. */
-	return min(MODERATE_LAZY_COUNT, cq->ibcq.cqe / 4);
+	return cq->ibcq.cqe / 4;
 }
 
-static void moderate_begin(struct cairn_cq *cq, struct cairn_lane *lane)
-{
-	u64 ns = cq->hold_us ? cq->hold_us * NSEC_PER_USEC : MODERATE_LAZY_NS;
-
-	lockdep_assert_held(&cq->lock);
-	hrtimer_start(&cq->hold_timer, ns_to_ktime(ns), HRTIMER_MODE_REL_SOFT);
-	if (!cq->hold_us)
-		cairn_lazy_defer(lane, &cq->lazy);
-}
-
-/* The event is raised now. If the timer function runs, it finds the arm word answered. */
-static void moderate_end(struct cairn_cq *cq)
+static void moderate_start(struct cairn_cq *cq)
 {
 	lockdep_assert_held(&cq->lock);
-	if (!cq->held)
-		return;
-	if (!cq->hold_us)
-		moderate_learn(cq, false);
-	cq->held = 0;
-	hrtimer_try_to_cancel(&cq->hold_timer);
+	hrtimer_start(&cq->hold_timer, ns_to_ktime(cairn_event_delay_ns(&cq->delay)),
+		      HRTIMER_MODE_REL_SOFT);
 }
 
 bool cairn_moderate_holds(struct cairn_cq *cq, const struct cairn_cqe *cqe,
 			  struct cairn_lane *lane)
 {
-	u32 count = moderate_count(cq, lane);
+	u32 lazy = cq->delay.us ? 0 : moderate_lazy(cq, lane);
+	bool at_once = cqe->status || cqe->flags & CAIRN_CQE_SOLICITED;
+	bool was_held = cq->delay.held;
+	enum cairn_event_verdict verdict;
 
 	lockdep_assert_held(&cq->lock);
-	if (cqe->status || cqe->flags & CAIRN_CQE_SOLICITED || cq->held + 1 >= count) {
-		moderate_end(cq);
-		return false;
+	verdict = cairn_event_entry(&cq->delay, lazy ? ktime_get_ns() : 0, at_once, lazy);
+	/* If the timer function runs, it finds the arm word answered. */
+	if (verdict == CAIRN_EVENT_NOW && was_held)
+		hrtimer_try_to_cancel(&cq->hold_timer);
+	if (verdict == CAIRN_EVENT_BEGINS) {
+		moderate_start(cq);
+		if (lazy)
+			cairn_lazy_defer(lane, &cq->lazy);
 	}
-	if (!cq->held++)
-		moderate_begin(cq, lane);
-	return true;
+	return verdict != CAIRN_EVENT_NOW;
 }
 
 /**
@@ -180,11 +138,8 @@ static int moderate_cq(struct ib_cq *ibcq, u16 count, u16 period)
 	struct cairn_cq *cq = to_cairn_cq(ibcq);
 
 	spin_lock_irq(&cq->lock);
-	cq->hold_count = count;
-	cq->hold_us = count > 1 ? period : 0;
-	if (moderate_is_lazy(cq))
-		hrtimer_start(&cq->hold_timer, ns_to_ktime(MODERATE_LAZY_NS),
-			      HRTIMER_MODE_REL_SOFT);
+	if (cairn_event_set(&cq->delay, count, period))
+		moderate_start(cq);
 	spin_unlock_irq(&cq->lock);
 	return 0;
 }

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * Delayed completion events. Moderation: a CQ delays an event until a number of entries
- * has been added, or until a time after the first of them. Events for errors and
- * solicited completions are not delayed. Arming: the event for entries that are unpolled
- * already is delayed in any case. Lazy lanes: a process posts without doorbells on a crowded
- * CPU (lane/watch.h). Then the event of a user's CQ that is not moderated waits for the lazy
- * thread, for 64 entries or for 1 ms. It does not wait if few entries came in such a time.
+ * Delayed completion events: the CQ's timer and arming. Moderation, and events that wait for
+ * a lazy thread while a process posts without doorbells on a crowded CPU (lane/watch.h): the
+ * rules are in verbs/event_delay.h. Arming: the event for entries that are unpolled already
+ * is delayed in any case.
  */
 #ifndef CAIRN_VERBS_MODERATE_H
 #define CAIRN_VERBS_MODERATE_H

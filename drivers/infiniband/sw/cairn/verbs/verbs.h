@@ -33,6 +33,7 @@
 #include "queue/queue.h"
 #include "verbs/async.h"
 #include "verbs/event.h"
+#include "verbs/event_delay.h"
 
 struct cairn_tallies;
 struct ib_mad_agent;
@@ -132,14 +133,10 @@ struct cairn_cq {
 	struct cairn_share_user *user;	/* NULL: a kernel consumer */
 	struct mutex resize_lock;	/* one resize at a time; lock is taken below it */
 	struct cairn_async_work async;
-	/* Moderation (verbs/moderate.c), under lock except for the timer: */
-	u16 hold_count;			/* an event is delayed for this many entries */
-	u16 hold_us;			/* or this long, microseconds; 0: never */
-	u16 held;			/* entries since the delay began; 0: none delayed */
+	/* Delayed events (verbs/moderate.c). */
+	struct cairn_event_delay delay;	/* under lock */
 	struct hrtimer hold_timer;
 	struct cairn_lazy_event lazy;
-	u8 eager_shift;			/* of MODERATE_LAZY_NS */
-	u64 eager_until;		/* events do not wait for a lazy thread before, ns */
 };
 
 /* Receive queue of a QP or an SRQ. */
