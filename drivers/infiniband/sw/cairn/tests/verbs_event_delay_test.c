@@ -215,7 +215,7 @@ static void full_delay_ends_the_growth(void)
 	ktap_eq(eager_time(), NSEC_PER_MSEC);
 }
 
-/* The lazy thread ran in time: nobody has waited for nothing. */
+/* The lazy thread ran in time: no process has waited for nothing. */
 static void early_end_teaches_nothing(void)
 {
 	begin_test();
