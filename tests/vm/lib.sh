@@ -168,15 +168,18 @@ lib_show() {
 
 # lib_wait SECONDS PID: its exit status, or 124 if it has not ended by then
 lib_wait() {
-	local timer ended='' rc
+	local end=$((SECONDS + $1)) timer ended rc
 
-	sleep "$1" &
-	timer=$!
-	wait -n -p ended "$2" "$timer"
-	rc=$?
-	if [ "$ended" = "$timer" ]; then
-		return 124
-	fi
+	# bash 5.2 may miss a child that ends as the wait begins; the end of another one
+	# wakes it. So the timer is a short one.
+	while :; do
+		sleep $(($1 < 5 ? $1 : 5)) &
+		timer=$! ended=
+		wait -n -p ended "$2" "$timer"
+		rc=$?
+		[ "$ended" = "$timer" ] || break
+		[ $SECONDS -lt $end ] || return 124
+	done
 	{
 		kill -KILL "$timer"
 		wait "$timer"
