@@ -24,9 +24,9 @@ bool cairn_event_set(struct cairn_event_delay *delay, u16 count, u16 us)
 /* A delay for a lazy thread ends. @late: by its time */
 static void delay_learn(struct cairn_event_delay *delay, u64 now, bool late)
 {
-	if (delay->held >= DELAY_LAZY_FEW)
+	if (delay->held >= DELAY_LAZY_FEW) {
 		delay->eager_shift = 0;
-	else if (late) {
+	} else if (late) {
 		delay->eager_until = now + (DELAY_LAZY_NS << delay->eager_shift);
 		delay->eager_shift = min(delay->eager_shift + 1, DELAY_EAGER_SHIFT);
 	}
