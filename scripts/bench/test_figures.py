@@ -177,6 +177,16 @@ class Report(unittest.TestCase):
         only = report.points_of({'runs': durable_runs('cairn', 'persist', msgs_s=[1])})
         self.assertEqual(len(report.replicas_table(only)), 1)
 
+    def test_busy_processes(self):
+        """A load is a point of its own; what was sent again has a table."""
+        runs_of = [{'stack': 'cairn', 'point': {'tool': 'write_bw', 'size': 64, **more},
+                    'value': {'bytes_s': 1e6, **value}}
+                   for more, value in (({}, {}), ({'busy': 4}, {'again': 3}))]
+        points = report.points_of({'runs': runs_of})
+        self.assertEqual(report.again_table(points)[1:], [['ib_write_bw, 64 B, 4 busy', '3.00']])
+        self.assertEqual([report.is_point(p, {'tool': 'write_bw', 'size': 64}) for p, _ in points],
+                         [True, False])
+
     def test_point_of_the_summary(self):
         lossy = {'tool': 'write_bw', 'size': 64, 'loss': 1}
         self.assertTrue(report.is_point({'tool': 'write_bw', 'size': 64},
