@@ -181,9 +181,9 @@ class Report(unittest.TestCase):
         """A load is a point of its own; what was sent again has a table."""
         runs_of = [{'stack': 'cairn', 'point': {'tool': 'write_bw', 'size': 64, **more},
                     'value': {'bytes_s': 1e6, **value}}
-                   for more, value in (({}, {}), ({'busy': 4}, {'again': 3}))]
+                   for more, value in (({}, {}), ({'busy': 4}, {'again': 3, 'not_ready': 1}))]
         points = report.points_of({'runs': runs_of})
-        self.assertEqual(report.again_table(points)[1:], [['ib_write_bw, 64 B, 4 busy', '3.00']])
+        self.assertEqual(report.again_table(points)[1:], [['ib_write_bw, 64 B, 4 busy', '3.00', '1.00']])
         self.assertEqual([report.is_point(p, {'tool': 'write_bw', 'size': 64}) for p, _ in points],
                          [True, False])
 
