@@ -229,6 +229,16 @@ static void early_end_teaches_nothing(void)
 	ktap_eq(eager_time(), 2 * NSEC_PER_MSEC);
 }
 
+static void time_is_read_at_the_begin_only(void)
+{
+	begin_test();
+	delay_until_late(7);
+	eager_time();
+	ktap_eq(add_lazy(), CAIRN_EVENT_BEGINS);
+	now = 0;
+	ktap_eq(add_lazy(), CAIRN_EVENT_WAITS);
+}
+
 static const struct ktap_test tests[] = {
 	KTAP(event_is_raised_if_nothing_delays_it),
 	KTAP(moderated_event_waits_for_entries),
@@ -245,6 +255,7 @@ static const struct ktap_test tests[] = {
 	KTAP(enough_entries_end_the_growth),
 	KTAP(full_delay_ends_the_growth),
 	KTAP(early_end_teaches_nothing),
+	KTAP(time_is_read_at_the_begin_only),
 };
 
 KTAP_MAIN(tests)

@@ -86,10 +86,9 @@ static bool cq_is_armed(struct cairn_cq *cq, const struct cairn_cqe *cqe,
 	if (arm == cq->arm_seen)
 		return false;
 	if (!(arm & CAIRN_ARM_NEXT) &&
-	    !((arm & CAIRN_ARM_SOLICITED) &&
-	      (cqe->status || cqe->flags & CAIRN_CQE_SOLICITED)))
+	    !((arm & CAIRN_ARM_SOLICITED) && cairn_cqe_is_solicited(cqe)))
 		return false;
-	if (cairn_moderate_holds(cq, cqe, lane))
+	if (cairn_moderate_delays(cq, cqe, lane))
 		return false;
 	cairn_cq_answer(cq, arm, &notify);
 	return notify;
@@ -136,7 +135,7 @@ static enum cq_verdict cq_push(struct cairn_cq *cq, const struct cairn_cqe *cqe,
 		return CQ_FULL;
 	slot = cairn_queue_unit(queue, queue->index++);
 	*slot = *cqe;
-	if (cqe->status || cqe->flags & CAIRN_CQE_SOLICITED)
+	if (cairn_cqe_is_solicited(cqe))
 		cq->solicited = queue->index;
 	if (cq->timestamps)
 		slot->timestamp = ktime_get_ns();

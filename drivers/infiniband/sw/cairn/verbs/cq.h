@@ -5,6 +5,12 @@
 
 #include "verbs/verbs.h"
 
+/* Does a consumer that has armed for solicited completions get an event for @cqe? */
+static inline bool cairn_cqe_is_solicited(const struct cairn_cqe *cqe)
+{
+	return cqe->status || cqe->flags & CAIRN_CQE_SOLICITED;
+}
+
 /**
  * cairn_cq_post() - add a completion
  * @cq: the queue

@@ -47,7 +47,10 @@ static u32 delay_count(const struct cairn_event_delay *delay, u64 now, u32 lazy)
 {
 	if (delay->us)
 		return delay->count;
-	return now < delay->eager_until ? 0 : min(lazy, DELAY_LAZY_COUNT);
+	/* eager_until does not change during a delay */
+	if (!delay->held && now < delay->eager_until)
+		return 0;
+	return min(lazy, DELAY_LAZY_COUNT);
 }
 
 enum cairn_event_verdict cairn_event_entry(struct cairn_event_delay *delay, u64 now,

@@ -53,7 +53,7 @@ bool cairn_event_set(struct cairn_event_delay *delay, u16 count, u16 us);
 /**
  * cairn_event_entry() - an entry was added that the consumer asked an event for
  * @delay: the state
- * @now: ns
+ * @now: ns; not read while an event is delayed
  * @at_once: it has an error or is solicited
  * @lazy: number of entries that an event may wait for a lazy thread; 0: none
  *

@@ -31,7 +31,7 @@ static bool moderate_raise(struct cairn_cq *cq, bool late)
 /* The time is over. In a soft interrupt. */
 static enum hrtimer_restart moderate_expire(struct hrtimer *timer)
 {
-	struct cairn_cq *cq = container_of(timer, struct cairn_cq, hold_timer);
+	struct cairn_cq *cq = container_of(timer, struct cairn_cq, delay_timer);
 	unsigned long flags;
 	bool notify;
 
@@ -53,7 +53,7 @@ static void moderate_raise_lazy(struct cairn_lazy_event *event)
 	spin_lock_irqsave(&cq->lock, flags);
 	if (cairn_event_is_lazy(&cq->delay)) {
 		/* If the timer function runs now, it finds the arm word answered. */
-		hrtimer_try_to_cancel(&cq->hold_timer);
+		hrtimer_try_to_cancel(&cq->delay_timer);
 		notify = moderate_raise(cq, false);
 	}
 	spin_unlock_irqrestore(&cq->lock, flags);
@@ -63,7 +63,7 @@ static void moderate_raise_lazy(struct cairn_lazy_event *event)
 
 void cairn_moderate_init(struct cairn_cq *cq)
 {
-	hrtimer_setup(&cq->hold_timer, moderate_expire, CLOCK_MONOTONIC,
+	hrtimer_setup(&cq->delay_timer, moderate_expire, CLOCK_MONOTONIC,
 		      HRTIMER_MODE_REL_SOFT);
 	cairn_lazy_event_init(&cq->lazy, moderate_raise_lazy);
 }
@@ -71,15 +71,15 @@ void cairn_moderate_init(struct cairn_cq *cq)
 void cairn_moderate_stop(struct cairn_cq *cq)
 {
 	cairn_lazy_cancel(&cq->lazy);
-	hrtimer_cancel(&cq->hold_timer);
+	hrtimer_cancel(&cq->delay_timer);
 }
 
 void cairn_moderate_late(struct cairn_cq *cq)
 {
 	lockdep_assert_held(&cq->lock);
 	/* A timer that runs already raises an event for these entries, too. */
-	if (!hrtimer_is_queued(&cq->hold_timer))
-		hrtimer_start(&cq->hold_timer, ns_to_ktime(MODERATE_LATE_NS),
+	if (!hrtimer_is_queued(&cq->delay_timer))
+		hrtimer_start(&cq->delay_timer, ns_to_ktime(MODERATE_LATE_NS),
 			      HRTIMER_MODE_REL_SOFT);
 }
 
@@ -96,23 +96,23 @@ static u32 moderate_lazy(const struct cairn_cq *cq, const struct cairn_lane *lan
 static void moderate_start(struct cairn_cq *cq)
 {
 	lockdep_assert_held(&cq->lock);
-	hrtimer_start(&cq->hold_timer, ns_to_ktime(cairn_event_delay_ns(&cq->delay)),
+	hrtimer_start(&cq->delay_timer, ns_to_ktime(cairn_event_delay_ns(&cq->delay)),
 		      HRTIMER_MODE_REL_SOFT);
 }
 
-bool cairn_moderate_holds(struct cairn_cq *cq, const struct cairn_cqe *cqe,
-			  struct cairn_lane *lane)
+bool cairn_moderate_delays(struct cairn_cq *cq, const struct cairn_cqe *cqe,
+			   struct cairn_lane *lane)
 {
 	u32 lazy = cq->delay.us ? 0 : moderate_lazy(cq, lane);
-	bool at_once = cqe->status || cqe->flags & CAIRN_CQE_SOLICITED;
 	bool was_held = cq->delay.held;
 	enum cairn_event_verdict verdict;
 
 	lockdep_assert_held(&cq->lock);
-	verdict = cairn_event_entry(&cq->delay, lazy ? ktime_get_ns() : 0, at_once, lazy);
+	verdict = cairn_event_entry(&cq->delay, lazy && !was_held ? ktime_get_ns() : 0,
+				    cairn_cqe_is_solicited(cqe), lazy);
 	/* If the timer function runs, it finds the arm word answered. */
 	if (verdict == CAIRN_EVENT_NOW && was_held)
-		hrtimer_try_to_cancel(&cq->hold_timer);
+		hrtimer_try_to_cancel(&cq->delay_timer);
 	if (verdict == CAIRN_EVENT_BEGINS) {
 		moderate_start(cq);
 		if (lazy)

@@ -21,7 +21,7 @@ void cairn_moderate_stop(struct cairn_cq *cq);
 void cairn_moderate_late(struct cairn_cq *cq);
 
 /* Is the event for @cqe of a QP of @lane to be delayed? Under the CQ's lock. */
-bool cairn_moderate_holds(struct cairn_cq *cq, const struct cairn_cqe *cqe,
-			  struct cairn_lane *lane);
+bool cairn_moderate_delays(struct cairn_cq *cq, const struct cairn_cqe *cqe,
+			   struct cairn_lane *lane);
 
 #endif

@@ -135,7 +135,7 @@ struct cairn_cq {
 	struct cairn_async_work async;
 	/* Delayed events (verbs/moderate.c). */
 	struct cairn_event_delay delay;	/* under lock */
-	struct hrtimer hold_timer;
+	struct hrtimer delay_timer;
 	struct cairn_lazy_event lazy;
 };
 
