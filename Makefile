@@ -51,7 +51,7 @@ help:
 	@echo 'make racetest       VM tests on a kernel with KCSAN; builds that kernel once'
 	@echo 'make stress         soaks in full length: hours; T=GLOB only these VM tests,'
 	@echo '                    ENV=uml on user-mode Linux, at native speed'
-	@echo 'make bench          speed beside rdma_rxe and TCP: B=write|read|send|lat|qps|loss|busy|persist|loopback|scale|kernel|dereg|pacing|neighbours|simulation|vectors|pgwal|fio,'
+	@echo 'make bench          speed beside rdma_rxe and TCP: B=write|read|send|lat|qps|loss|busy|persist|loopback|scale|kernel|dereg|pacing|neighbours|simulation|vectors|parts|pgwal|fio,'
 	@echo '                    ENV=qemu|uml|icount, KVER=6.1|6.12; table, build/bench/*.json, plots'
 	@echo 'make vm             a shell in a VM with two RDMA hosts in it'
 	@echo 'make demo           what cairn can do, shown in a VM'
