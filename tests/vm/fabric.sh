@@ -8,7 +8,8 @@
 #
 # A fabric: two devices in two network namespaces hand packets to each other. Rights,
 # names, captures, equal addresses in two networks, a device that pretends to have another
-# one's address, changes under traffic.
+# one's address, changes of the fabric and of a netdev under traffic, a third host that has no
+# part in it.
 
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -207,7 +208,8 @@ fabric "when one of them has gone"
 
 traffic_start -T 100000 -E -w 60 -q 2
 going() { wait_for 60 moved "$(has "$DEV_A" "$1")" "$1"; }
-moved() { [ "$(has "$DEV_A" "$2")" -gt "$1" ]; }
+moved() { more_than "$1" "$DEV_A" "$2"; }
+more_than() { [ "$(has "$2" "$3")" -gt "$1" ]; }
 run_ok "traffic of a fabric" going fabric_packets
 cairn_set "$DEV_B" fabric= >/dev/null
 run_ok "... goes on without it" going tx_packets
@@ -236,5 +238,92 @@ run_ok "... and is removed" wait_for 30 device_gone
 rdma link delete cairn_c
 ip netns del c
 ip netns del d
-in_b rdma link add "$DEV_B" type cairn netdev "$IF_B" && wait_for 20 port_is "$DEV_B" ACTIVE
+
+# again: b has its device again, in the fabric
+again() {
+	in_b rdma link add "$DEV_B" type cairn netdev "$IF_B" && wait_for 20 port_is "$DEV_B" ACTIVE &&
+		resolve a && cairn_set "$DEV_A" fabric=one && cairn_set "$DEV_B" fabric=one
+}
+run_ok "the device is made again" again
+
+# addresses: those that b loses when its netdev is down or moved
+addresses() {
+	in_b ip addr replace 10.77.0.2/24 dev "$1" && in_b ip addr replace fd77::2/64 dev "$1" nodad
+}
+
+# back: its port is active, and a finds it
+back() { wait_for 20 port_is "$DEV_B" ACTIVE && in_a ip neigh flush all && resolve a; }
+
+# A connection may or may not survive what comes now.
+traffic_start -T 100000 -E -w 60 -q 2
+run_ok "traffic of a fabric, again" going fabric_packets
+renamed() {
+	in_b ip link set "$1" down && in_b ip link set "$1" name "$2" && in_b ip link set "$2" up &&
+		addresses "$2" && back
+}
+run_ok "the netdev goes down and gets another name" renamed "$IF_B" other
+fabric "... and has its part in the fabric"
+run_ok "... and its name again" renamed other "$IF_B"
+own=$(mac b "$IF_B")
+run_ok "it gets another MAC address" in_b ip link set "$IF_B" address 02:00:00:77:77:77
+run_ok "... and is found" back
+stack "... the fabric does not know"
+cairn_set "$DEV_B" fabric=one >/dev/null
+fabric "... until it is set again"
+in_b ip link set "$IF_B" address "$own" && back && cairn_set "$DEV_B" fabric=one >/dev/null
+fabric "its own address again"
+
+moved_away() {
+	ip netns add c && in_b ip link set "$IF_B" netns c && wait_for 30 device_gone
+}
+run_ok "it moves to another namespace, and its device ends" moved_away
+traffic_ends "... and the traffic"
+home_again() {
+	lib_in c ip link set "$IF_B" netns b && in_b ip link set "$IF_B" up && addresses "$IF_B" &&
+		ip netns del c && again
+}
+run_ok "it comes back" home_again
+fabric "... into the fabric"
+
+# --- a third host -------------------------------------------------------------------------
+
+three_hosts() {
+	local i
+
+	ip netns add sw && lib_in sw ip link add br0 type bridge && lib_in sw ip link set br0 up || return
+	for i in 1 2 3; do
+		ip netns add "h$i" &&
+			ip link add "t$i" netns "h$i" mtu 9000 type veth peer name "p$i" netns sw mtu 9000 &&
+			lib_in sw ip link set "p$i" master br0 up && lib_in "h$i" ip link set "t$i" up &&
+			lib_in "h$i" ip addr add "10.77.0.$i/24" dev "t$i" &&
+			lib_in "h$i" ip addr add "fd77::$i/64" dev "t$i" nodad &&
+			lib_in "h$i" rdma link add "cairn_h$i" type cairn netdev "t$i" &&
+			wait_for 30 port_is "cairn_h$i" ACTIVE || return
+	done
+	resolve h1 && resolve h3 && cairn_set cairn_h1 fabric=pods && cairn_set cairn_h2 fabric=pods
+}
+if modprobe -q bridge; then
+	run_ok "three hosts at a bridge, of which two share a fabric" three_hosts
+	between cairn_h1 cairn_h2
+	fabric "the two"
+	between cairn_h3 cairn_h2
+	stack "the third one with one of them"
+	traffic_start -T 100000 -E -w 60 -q 2
+	between cairn_h1 cairn_h2
+	was=$(has cairn_h3 tx_packets) sent=$(has cairn_h1 tx_packets)
+	run_ok "the two, while the third one sends" verbs_verify -n 30
+	expect "... not by the IP stack" "$(has cairn_h1 tx_packets)" "$sent"
+	run_ok "... the third one by the stack" wait_for 60 more_than "$was" cairn_h3 tx_packets
+	expect "... and not by the fabric" "$(has cairn_h3 fabric_packets)" 0
+	for i in 1 2 3; do
+		rdma link delete "cairn_h$i"
+	done
+	traffic_ends "its traffic ends with its device"
+	for i in sw h1 h2 h3; do
+		ip netns del "$i"
+	done
+else
+	skip "a third host" "this kernel has no bridge"
+fi
 cairn_set "$DEV_A" fabric= >/dev/null
+cairn_set "$DEV_B" fabric= >/dev/null
