@@ -5,6 +5,9 @@
 # variable): sourced files set variables for others. The tests in the VM all source
 # lib.sh. To follow it takes most of the time, so shellcheck does not, and SC2154 (variable
 # that nothing sets) is left to their "set -u".
+#
+# A child between fork and exec has the traps of its parent: a signal makes it run them. So a
+# function that is run at the end of a script looks whether it is in a child.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -19,3 +22,10 @@ shell_scripts() {
 shell_scripts scripts tests/vm/lib.sh userspace/boot userspace/tests userspace/tools .ci debian \
 	drivers/infiniband/sw/cairn/compat | xargs -0 shellcheck -x -S warning -e SC2034
 shell_scripts tests/vm | grep -zv '/lib\.sh$' | xargs -0 shellcheck -S warning -e SC2034,SC2154
+
+shell_scripts scripts tests/vm .ci debian | while IFS= read -r -d '' f; do
+	sed -n 's/^trap \([a-z_]*\) EXIT$/\1/p' "$f" | while read -r name; do
+		sed -n "/^$name() {/,/^}/p" "$f" | grep -q BASHPID ||
+			echo "$f: $name() runs in a child that is killed before its exec, too"
+	done
+done | { ! grep .; }
