@@ -8,7 +8,7 @@
 #
 # A fabric: two devices in two network namespaces hand packets to each other. Rights,
 # names, captures, equal addresses in two networks, a device that pretends to have another
-# one's address, changes of the fabric and of a netdev under traffic, a third host that has no
+# one's address. Changes of the fabric and of a netdev under traffic. A third host that has no
 # part in it.
 
 # shellcheck source=tests/vm/lib.sh
