@@ -8,6 +8,14 @@ import statistics
 MIB = 1 << 20
 
 
+def rst_table(rows):
+    """A simple table of cells of text: a line for each row, the head first. Its first column must not be empty."""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    rule = '  '.join('=' * width for width in widths)
+    lines = ['  '.join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows]
+    return '\n'.join([rule, lines[0], rule, *lines[1:], rule]) + '\n'
+
+
 def result_text(result):
     """A result as JSON: a line for each member, and one for each run, so that diffs are short."""
     def member(name, value):
