@@ -30,10 +30,8 @@ uint64_t qemu_plugin_tb_vaddr(const struct qemu_plugin_tb *block);
 #define ADD	0		/* the one operation that needs no call */
 #define BLOCKS	(1u << 22)
 
-static struct {
-	uint64_t address, instructions;
-} blocks[BLOCKS];
-static uint64_t counters[BLOCKS], before[BLOCKS];
+/* of each block: its address, and the instructions that it has executed */
+static uint64_t addresses[BLOCKS], counters[BLOCKS], before[BLOCKS];
 static uint32_t used;
 static char *dir;
 
@@ -46,10 +44,9 @@ static void count_translated(uint64_t id, struct qemu_plugin_tb *block)
 		fprintf(stderr, "count: more than %u blocks\n", BLOCKS);
 		abort();
 	}
-	blocks[i].address = qemu_plugin_tb_vaddr(block);
-	blocks[i].instructions = qemu_plugin_tb_n_insns(block);
+	addresses[i] = qemu_plugin_tb_vaddr(block);
 	qemu_plugin_register_vcpu_tb_exec_inline(block, ADD, &counters[i],
-						 blocks[i].instructions);
+						 qemu_plugin_tb_n_insns(block));
 }
 
 static void count_await(const char *name)
@@ -78,7 +75,7 @@ static void *count_watch(void *unused)
 		abort();
 	for (i = 0; i < n; i++)
 		if (counters[i] != before[i])
-			fprintf(out, "%" PRIx64 " %" PRIu64 "\n", blocks[i].address,
+			fprintf(out, "%" PRIx64 " %" PRIu64 "\n", addresses[i],
 				counters[i] - before[i]);
 	if (fclose(out) || rename(part, path))
 		abort();
