@@ -24,7 +24,8 @@ shell_scripts scripts tests/vm/lib.sh userspace/boot userspace/tests userspace/t
 shell_scripts tests/vm | grep -zv '/lib\.sh$' | xargs -0 shellcheck -S warning -e SC2034,SC2154
 
 shell_scripts scripts tests/vm .ci debian | while IFS= read -r -d '' f; do
-	sed -n 's/^trap \([a-z_]*\) EXIT$/\1/p' "$f" | while read -r name; do
+	# lib_exit is a function of lib.sh
+	sed -n "s/^trap '\{0,1\}\([a-z_]*\)\(; lib_exit'\)\{0,1\} EXIT\$/\1/p" "$f" | while read -r name; do
 		sed -n "/^$name() {/,/^}/p" "$f" | grep -q BASHPID ||
 			echo "$f: $name() runs in a child that is killed before its exec, too"
 	done

@@ -207,8 +207,7 @@ fabric "when one of them has gone"
 # --- changes under traffic -------------------------------------------------------------
 
 traffic_start -T 100000 -E -w 60 -q 2
-going() { wait_for 60 moved "$(has "$DEV_A" "$1")" "$1"; }
-moved() { more_than "$1" "$DEV_A" "$2"; }
+going() { wait_for 60 more_than "$(has "$DEV_A" "$1")" "$DEV_A" "$1"; }
 more_than() { [ "$(has "$2" "$3")" -gt "$1" ]; }
 run_ok "traffic of a fabric" going fabric_packets
 cairn_set "$DEV_B" fabric= >/dev/null

@@ -177,7 +177,7 @@ lib_wait() {
 		timer=$! ended=
 		wait -n -p ended "$2" "$timer"
 		rc=$?
-		[ "${ended:-}" = "$timer" ] || break
+		[ "$ended" = "$timer" ] || break
 		[ $SECONDS -lt $end ] || return 124
 	done
 	{
