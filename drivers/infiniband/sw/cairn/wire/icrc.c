@@ -16,6 +16,9 @@
 #define CRC32_POLY	0xedb88320u	/* reflected */
 #define STREAMS		4
 #define WORD		8		/* bytes */
+#define HALF		4
+/* Fewer bytes, as of the headers of most packets, are not worth an indirect call. */
+#define SHORT		(3 * WORD)
 #define AFTER_ID	(14 + 8)	/* bytes of IPv4 and UDP header */
 
 /* The CRC of the eight bytes of ones that stand for the LRH. */
@@ -72,12 +75,23 @@ static __always_inline u64 icrc_load(const u8 *pos)
 	return le64_to_cpu((__force __le64)cairn_word_get(pos));
 }
 
+static __always_inline u32 icrc_load_half(const u8 *pos)
+{
+	return le32_to_cpu((__force __le32)cairn_word_get_half(pos));
+}
+
 static __always_inline u32 icrc_advance(const u32 (*table)[256], u64 word)
 {
 	return table[7][word & 0xff] ^ table[6][word >> 8 & 0xff] ^
 	       table[5][word >> 16 & 0xff] ^ table[4][word >> 24 & 0xff] ^
 	       table[3][word >> 32 & 0xff] ^ table[2][word >> 40 & 0xff] ^
 	       table[1][word >> 48 & 0xff] ^ table[0][word >> 56];
+}
+
+static __always_inline u32 icrc_advance_half(const u32 (*table)[256], u32 half)
+{
+	return table[3][half & 0xff] ^ table[2][half >> 8 & 0xff] ^
+	       table[1][half >> 16 & 0xff] ^ table[0][half >> 24];
 }
 
 static u32 icrc_update_slicing(u32 crc, const void *data, u32 len)
@@ -87,6 +101,11 @@ static u32 icrc_update_slicing(u32 crc, const void *data, u32 len)
 
 	for (; len >= WORD; len -= WORD, pos += WORD)
 		crc = icrc_advance(table->word, icrc_load(pos) ^ crc);
+	if (len >= HALF) {
+		crc = icrc_advance_half(table->word, icrc_load_half(pos) ^ crc);
+		len -= HALF;
+		pos += HALF;
+	}
 	for (; len; len--, pos++)
 		crc = crc >> 8 ^ table->word[0][(crc ^ *pos) & 0xff];
 	return crc;
@@ -131,6 +150,8 @@ void cairn_icrc_select(const struct cairn_icrc_impl *impl)
 
 u32 cairn_icrc_update(u32 crc, const void *data, u32 len)
 {
+	if (len < SHORT)
+		return icrc_update_slicing(crc, data, len);
 	return icrc->update(crc, data, len);
 }
 

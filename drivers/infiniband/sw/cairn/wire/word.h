@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Load or store eight bytes at any address in one instruction, even where memcpy() is
- * a call.
+/* Load or store eight or four bytes at any address in one instruction, even where
+ * memcpy() is a call.
  */
 #ifndef CAIRN_WIRE_WORD_H
 #define CAIRN_WIRE_WORD_H
@@ -15,6 +15,15 @@ struct cairn_word {
 static __always_inline u64 cairn_word_get(const void *p)
 {
 	return ((const struct cairn_word *)p)->v;
+}
+
+static __always_inline u32 cairn_word_get_half(const void *p)
+{
+	const struct {
+		u32 v;
+	} __packed *half = p;
+
+	return half->v;
 }
 
 static __always_inline void cairn_word_put(void *p, u64 v)
