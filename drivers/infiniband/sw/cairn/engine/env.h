@@ -76,7 +76,7 @@ struct cairn_span {
 #define CAIRN_TRAIN_MAX		64
 
 struct cairn_train {
-	struct cairn_pkt first;		/* headers of packet 0 */
+	struct cairn_pkt first;		/* headers and payload_len of packet 0 */
 	u8 count;			/* packets */
 	u8 mid_opcode;
 	u8 last_opcode;

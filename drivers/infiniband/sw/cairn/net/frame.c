@@ -52,19 +52,20 @@ void cairn_frame_measure(struct cairn_frame *frame,
 			 const struct cairn_path *path,
 			 const struct cairn_train *train)
 {
+	u32 before = train->count - 1;	/* packets before the last */
+
 	frame->ip_len = path->ipv6 ? sizeof(struct ipv6hdr) :
 				     sizeof(struct iphdr);
 	frame->local = false;
 	frame->ignores_icmp = false;
 	frame->counted = NULL;
-	frame->stride =
-		frame_packet_len(train->first.opcode,
-				 train->count > 1 ? train->seg : train->length);
-	frame->body_len =
-		(train->count - 1) * frame->stride +
-		frame_packet_len(train->count > 1 ? train->last_opcode :
-						    train->first.opcode,
-				 train->length - (train->count - 1) * train->seg);
+	frame->stride = frame_packet_len(train->first.opcode,
+					 train->first.payload_len);
+	frame->body_len = frame->stride;
+	if (train->count > 1)
+		frame->body_len = before * frame->stride +
+				  frame_packet_len(train->last_opcode,
+						   train->length - before * train->seg);
 }
 
 /*
@@ -142,18 +143,21 @@ void cairn_frame_cut(struct cairn_frame *frame, u32 len)
 	frame->to = skb_frag_address(last) + skb_frag_size(last);
 }
 
+static void frame_next_fragment(struct cairn_frame *frame)
+{
+	skb_frag_t *frag = &skb_shinfo(frame->skb)->frags[++frame->frag];
+
+	frame->to = skb_frag_address(frag);
+	frame->room = skb_frag_size(frag);
+}
+
 /* Take up to @len bytes of contiguous room of the body. */
 static u8 *frame_room(struct cairn_frame *frame, u32 *len)
 {
 	u8 *to;
 
-	if (!frame->room) {
-		skb_frag_t *frag =
-			&skb_shinfo(frame->skb)->frags[++frame->frag];
-
-		frame->to = skb_frag_address(frag);
-		frame->room = skb_frag_size(frag);
-	}
+	if (!frame->room)
+		frame_next_fragment(frame);
 	*len = min(*len, frame->room);
 	to = frame->to;
 	frame->to += *len;
@@ -203,6 +207,21 @@ static int frame_copy(const struct frame_source *source, u8 *to, const u8 *from,
 	if (!source->bytes)
 		return copy_mc_to_kernel(to, from, len) ? -EFAULT : 0;
 	memcpy(to, from, len);
+	return 0;
+}
+
+static int frame_copy_payload(struct frame_source *source, u8 *to, u32 len)
+{
+	u32 n;
+
+	for (; len; len -= n, to += n) {
+		const u8 *from;
+
+		n = len;
+		from = frame_source_bytes(source, &n);
+		if (frame_copy(source, to, from, n))
+			return -EFAULT;
+	}
 	return 0;
 }
 
@@ -305,7 +324,7 @@ static void frame_set_base(struct cairn_frame *frame, u32 body)
 		      cairn_icrc_ip4(frame->ip.bytes, udp);
 }
 
-/* The ICRC of the next packet up to the end of its headers. */
+/* The ICRC of the next packet over its headers and payload, @len bytes in all. */
 static u32 frame_begin_icrc(struct cairn_frame *frame, const u8 *hdr, u32 len)
 {
 	u16 id = frame->id++;
@@ -317,10 +336,29 @@ static u32 frame_begin_icrc(struct cairn_frame *frame, const u8 *hdr, u32 len)
 	return cairn_icrc_bth(frame->base, id, hdr, len);
 }
 
-/* Write one packet of the body: headers, payload, pad, ICRC. Return: 0, or
+/* Write a packet of @len bytes at @to: headers, payload, pad, ICRC. Return: 0, or
  * -EFAULT when the memory has an error.
  */
-static int frame_put_packet(struct cairn_frame *frame,
+static int frame_put_whole(struct cairn_frame *frame,
+			   const struct cairn_pkt *pkt,
+			   struct frame_source *source, u8 *to, u32 len)
+{
+	u32 covered = len - CAIRN_ICRC_LEN;
+	u32 pad = cairn_pkt_pad(pkt->payload_len);
+	u32 head = cairn_pkt_build(to, pkt);
+	__le32 icrc;
+
+	if (frame_copy_payload(source, to + head, pkt->payload_len))
+		return -EFAULT;
+	if (pad)
+		memset(to + covered - pad, 0, pad);
+	icrc = cairn_icrc_finish(frame_begin_icrc(frame, to, covered));
+	memcpy(to + covered, &icrc, sizeof(icrc));
+	return 0;
+}
+
+/* The same, for a body whose room for the packet is not contiguous. */
+static int frame_put_pieces(struct cairn_frame *frame,
 			    const struct cairn_pkt *pkt,
 			    struct frame_source *source)
 {
@@ -330,7 +368,6 @@ static int frame_put_packet(struct cairn_frame *frame,
 	__le32 icrc;
 	u32 len, crc;
 
-	frame_set_base(frame, frame_packet_len(pkt->opcode, pkt->payload_len));
 	len = cairn_pkt_build(hdr, pkt);
 	crc = frame_begin_icrc(frame, hdr, len);
 	cairn_frame_put_bytes(frame, hdr, len);
@@ -343,6 +380,21 @@ static int frame_put_packet(struct cairn_frame *frame,
 	icrc = cairn_icrc_finish(crc);
 	cairn_frame_put_bytes(frame, &icrc, sizeof(icrc));
 	return 0;
+}
+
+/* Write one packet of the body. Return: as frame_put_whole(). */
+static int frame_put_packet(struct cairn_frame *frame,
+			    const struct cairn_pkt *pkt,
+			    struct frame_source *source)
+{
+	u32 len = frame_packet_len(pkt->opcode, pkt->payload_len);
+
+	frame_set_base(frame, len);
+	if (!frame->room)
+		frame_next_fragment(frame);
+	if (frame->room < len)
+		return frame_put_pieces(frame, pkt, source);
+	return frame_put_whole(frame, pkt, source, frame_room(frame, &len), len);
 }
 
 /* Leave the UDP checksum to the device, or to the stack in its place. */
@@ -383,6 +435,21 @@ static bool frame_device_checksums(const struct cairn_frame *frame,
 				     htons(ETH_P_IPV6) : htons(ETH_P_IP));
 }
 
+static int frame_put_packets(struct cairn_frame *frame,
+			     const struct cairn_train *train,
+			     struct frame_source *source)
+{
+	struct cairn_pkt pkt;
+	int err = 0;
+	u32 k;
+
+	for (k = 0; k < train->count && !err; k++) {
+		cairn_train_packet(&pkt, train, k);
+		err = frame_put_packet(frame, &pkt, source);
+	}
+	return err;
+}
+
 static u32 frame_fill_train(struct cairn_nic *nic, struct cairn_frame *frame,
 			    const struct cairn_packets *packets)
 {
@@ -391,17 +458,16 @@ static u32 frame_fill_train(struct cairn_nic *nic, struct cairn_frame *frame,
 		.bytes = train->inline_data,
 		.bv = packets->bv,
 	};
-	struct cairn_pkt pkt;
-	u32 k;
+	int err;
 
-	for (k = 0; k < train->count; k++) {
-		cairn_train_packet(&pkt, train, k);
-		if (frame_put_packet(frame, &pkt, &source)) {
-			cairn_nic_count(nic, CAIRN_CTR_POISONED_PAGES, 1);
-			return 0;
-		}
-	}
-	return k;
+	if (train->count == 1)
+		err = frame_put_packet(frame, &train->first, &source);
+	else
+		err = frame_put_packets(frame, train, &source);
+	if (!err)
+		return train->count;
+	cairn_nic_count(nic, CAIRN_CTR_POISONED_PAGES, 1);
+	return 0;
 }
 
 static u32 frame_fill_messages(struct cairn_nic *nic, struct cairn_frame *frame,
