@@ -181,7 +181,7 @@ static void exec_rx_rest(struct cairn_exec *exec, enum cairn_side_id side,
 			exec_rx_packet(exec, side, &pkt, now);
 }
 
-/* Receive all packets of an skb. Return: number of packets. */
+/* Receive all packets of an skb, which the caller frees. Return: number of packets. */
 static u32 exec_rx_train(struct cairn_exec *exec, enum cairn_side_id side,
 			 struct sk_buff *skb, u64 now)
 {
@@ -193,7 +193,6 @@ static u32 exec_rx_train(struct cairn_exec *exec, enum cairn_side_id side,
 		n = DIV_ROUND_UP(cb->len, cb->stride);
 	if (!exec_from_peer(exec, side, skb)) {
 		cairn_nic_count(exec->nic, CAIRN_CTR_RX_WRONG_QP, n);
-		kfree_skb(skb);
 		return n;
 	}
 	if (cairn_fault_possible() && cb->refuse) {
@@ -205,7 +204,6 @@ static u32 exec_rx_train(struct cairn_exec *exec, enum cairn_side_id side,
 	}
 	if (done < cb->len)
 		exec_rx_rest(exec, side, skb, done, now);
-	consume_skb(skb);
 	return n;
 }
 
@@ -270,25 +268,26 @@ static bool exec_rxq_add(struct cairn_exec_side *state, struct sk_buff *skb)
 }
 
 /*
- * Receive what has arrived, then send what is due. Each has its own budget:
- * otherwise a flood of requests would delay their ACK. Return: true when work is
- * left.
+ * Receive @skb, if it is not NULL, and what has been queued, then send what is due. Each
+ * has its own budget: otherwise a flood of requests would delay their ACK. Return: true
+ * when work is left.
  */
 static bool exec_round(struct cairn_exec *exec, enum cairn_side_id side,
 		       struct sk_buff *skb, u32 *rx, struct cairn_budget *tx)
 {
 	struct cairn_exec_side *state = &exec->side[side];
-	u64 waited = cairn_paced_until(exec->qpc, side);
+	bool traced = trace_cairn_rate_turn_enabled();
+	u64 waited = traced ? cairn_paced_until(exec->qpc, side) : 0;
 	u64 now = cairn_clock_now();
 	u32 before = tx->packets;
 	bool more;
 
 	lockdep_assert_held(&exec->side[side].lock);
-	if (!skb)
-		skb = exec_rxq_take(state);
-	while (skb) {
+	if (skb)
 		*rx -= min(*rx, exec_rx_train(exec, side, skb, now));
-		skb = *rx ? exec_rxq_take(state) : NULL;
+	while (*rx && (skb = exec_rxq_take(state))) {
+		*rx -= min(*rx, exec_rx_train(exec, side, skb, now));
+		consume_skb(skb);
 	}
 	if (side == CAIRN_RESP) {
 		more = cairn_resp_run(exec->qpc, now, tx);
@@ -298,7 +297,7 @@ static bool exec_round(struct cairn_exec *exec, enum cairn_side_id side,
 		cairn_lane_arm(exec, side, cairn_req_expiry(exec->qpc, now));
 	}
 	/* A wait for the rate has ended, begun, or both. */
-	if (cairn_paced_until(exec->qpc, side) != waited)
+	if (traced && cairn_paced_until(exec->qpc, side) != waited)
 		trace_cairn_rate_turn(exec, side, waited, now,
 				      before - tx->packets);
 	return more || !skb_queue_empty_lockless(&state->rxq);
@@ -334,7 +333,7 @@ static noinline void exec_settle_fence(struct cairn_exec_side *state)
 }
 
 /* Run until nothing is left, or leave the rest to the lane. Releases the side's
- * lock. @skb: NULL if the side is bound to another CPU.
+ * lock. @skb: stays the caller's; NULL if the side is bound to another CPU.
  */
 static void exec_run_side(struct cairn_exec *exec, enum cairn_side_id side,
 			  struct sk_buff *skb, u32 rx, struct cairn_budget *tx)
@@ -643,7 +642,9 @@ static void exec_rx_later(struct cairn_exec *exec, enum cairn_side_id side,
 void cairn_exec_rx(struct cairn_exec *exec, enum cairn_side_id side,
 		   struct sk_buff *skb)
 {
-	if (!exec_rx_now(exec, side, skb))
+	if (exec_rx_now(exec, side, skb))
+		consume_skb(skb);
+	else
 		exec_rx_later(exec, side, skb);
 }
 
@@ -652,19 +653,16 @@ void cairn_exec_rx_part(struct cairn_exec *exec, enum cairn_side_id side,
 {
 	struct sk_buff *clone;
 
-	if (exec_rx_now(exec, side, skb_get(skb)))
+	if (exec_rx_now(exec, side, skb))
 		return;
 	clone = skb_clone(skb, GFP_ATOMIC | __GFP_NOWARN);
-	if (clone)
+	if (clone) {
 		exec_rx_later(exec, side, clone);
-	else
-		exec_count_overflow(exec, skb);
-	/* Drop the reference that exec_rx_now() did not consume. Without a clone,
-	 * events that were recorded while it had the lock still need a run.
-	 */
-	consume_skb(skb);
-	if (!clone)
-		exec_record_and_run(exec, side);
+		return;
+	}
+	exec_count_overflow(exec, skb);
+	/* Events that were recorded while exec_rx_now() had the lock still need a run. */
+	exec_record_and_run(exec, side);
 }
 
 /* Was @parcel sent by the peer of the connection? */
