@@ -5,8 +5,8 @@
  *   -plugin count.so,dir=DIRECTORY
  *
  * Counts what runs from the moment that DIRECTORY/begin exists until DIRECTORY/end does,
- * and writes DIRECTORY/counts: a line "address instructions" for each translated block
- * that ran, the address in hex. Debian has no package with qemu-plugin.h, so
+ * and writes DIRECTORY/counts: a line "address runs instructions" for each translated block
+ * that ran, the address in hex, with the instructions of one run. Debian has no package with qemu-plugin.h, so
  * what is used of it is declared here (docs/devel/tcg-plugins.rst of QEMU; version 1 of
  * the interface, of QEMU 4.2 and later).
  */
@@ -30,8 +30,8 @@ uint64_t qemu_plugin_tb_vaddr(const struct qemu_plugin_tb *block);
 #define ADD	0		/* the one operation that needs no call */
 #define BLOCKS	(1u << 22)
 
-/* of each block: its address, and the instructions that it has executed */
-static uint64_t addresses[BLOCKS], counters[BLOCKS], before[BLOCKS];
+/* of each block: its address, its instructions, and how often it has run */
+static uint64_t addresses[BLOCKS], sizes[BLOCKS], counters[BLOCKS], before[BLOCKS];
 static uint32_t used;
 static char *dir;
 
@@ -45,8 +45,8 @@ static void count_translated(uint64_t id, struct qemu_plugin_tb *block)
 		abort();
 	}
 	addresses[i] = qemu_plugin_tb_vaddr(block);
-	qemu_plugin_register_vcpu_tb_exec_inline(block, ADD, &counters[i],
-						 qemu_plugin_tb_n_insns(block));
+	sizes[i] = qemu_plugin_tb_n_insns(block);
+	qemu_plugin_register_vcpu_tb_exec_inline(block, ADD, &counters[i], 1);
 }
 
 static void count_await(const char *name)
@@ -75,8 +75,8 @@ static void *count_watch(void *unused)
 		abort();
 	for (i = 0; i < n; i++)
 		if (counters[i] != before[i])
-			fprintf(out, "%" PRIx64 " %" PRIu64 "\n", addresses[i],
-				counters[i] - before[i]);
+			fprintf(out, "%" PRIx64 " %" PRIu64 " %" PRIu64 "\n", addresses[i],
+				counters[i] - before[i], sizes[i]);
 	if (fclose(out) || rename(part, path))
 		abort();
 	return unused;
