@@ -428,11 +428,11 @@ int cairn_env_sq_tail(struct cairn_qpc *qpc, u32 *tail)
 	int err;
 
 	*tail = sq->seen;
-	if (all && !qp->exec.look)
+	if (all && !qpc->req.look)
 		return 0;
 	/* All known units have started, so the pointer is read again now. */
 	if (all)
-		qp->exec.look = false;
+		qpc->req.look = false;
 	err = cairn_host_index_newest(sq, qp->exec.nic, qpc->req.sq_done,
 				      qpc->req.sq_next, tail);
 	if (err)

@@ -309,6 +309,8 @@ bool cairn_comp_flush(struct cairn_qpc *qpc, struct cairn_ahead *ahead,
 bool cairn_comp_flush_sqe(struct cairn_qpc *qpc, struct cairn_budget *budget)
 {
 	cairn_env_assert_held(qpc, CAIRN_REQ);
+	/* It is possible that no run has seen the last posts. */
+	qpc->req.look = true;
 	return cairn_state(qpc) != CAIRN_QP_SQE ||
 	       (cairn_comp_flush(qpc, NULL, budget) && !qpc->req.unreported);
 }

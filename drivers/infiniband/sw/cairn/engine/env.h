@@ -374,7 +374,8 @@ void cairn_env_drop_held(struct cairn_qpc *qpc);
 
 /**
  * cairn_env_sq_tail() - the send write pointer
- * @qpc: the QP; req.sq_done is the read pointer, units before req.sq_next are known
+ * @qpc: the QP; req.sq_done is the read pointer, units before req.sq_next are known.
+ *	req.look: the pointer is read again, and look is cleared, when these have started
  * @tail: ring unit; sq_next itself means that no more units were posted by now, or
  *	by the last event
  *

@@ -256,7 +256,9 @@ struct cairn_requester {
 	struct cairn_rate rate;
 	struct cairn_credits credits;
 	u32 wqe_idx;		/* ring unit of ext->wqe, if wqe_valid */
-	bool wqe_valid;
+	u8 wqe_valid : 1;
+	u8 look : 1;		/* the write pointer may have moved since it was read */
+	u8 posted : 1;		/* ring units from sq_next on are known to be posted */
 	u8 implied_nak : 1;	/* handled; ignored until progress is made */
 	u8 ring_bad : 1;	/* the ring cannot be walked any more */
 	u8 timed : 1;		/* record ext->latency.rec is being timed */

@@ -106,6 +106,7 @@ static u32 req_posted_units(struct cairn_qpc *qpc)
 		req_bad_ring(qpc);
 		return 0;
 	}
+	req->posted = tail != req->sq_next;
 	return tail - req->sq_next;
 }
 
@@ -214,6 +215,7 @@ void cairn_req_fetch(struct cairn_qpc *qpc, struct cairn_ahead *ahead, u64 now)
 
 	cairn_env_assert_held(qpc, CAIRN_REQ);
 	req->fetched = false;
+	req->look = true;
 	ahead->units = 0;
 	if (!req_wants_wqes(qpc, now))
 		return;
@@ -226,8 +228,8 @@ void cairn_req_fetch(struct cairn_qpc *qpc, struct cairn_ahead *ahead, u64 now)
 	req->fetched = true;
 }
 
-bool cairn_req_start_wqe(struct cairn_qpc *qpc, bool first,
-			 struct cairn_ahead *ahead, u64 now)
+bool cairn_req_start_posted(struct cairn_qpc *qpc, bool first,
+			    struct cairn_ahead *ahead, u64 now)
 {
 	struct cairn_requester *req = &qpc->req;
 	struct cairn_swr *swr;
@@ -256,6 +258,7 @@ bool cairn_req_start_wqe(struct cairn_qpc *qpc, bool first,
 	cairn_latency_start(req, swr, now);
 	cairn_env_started(qpc, swr);
 	req->sq_next += units;
+	req->posted = units != avail;
 	req->new_rec++;
 	return true;
 }

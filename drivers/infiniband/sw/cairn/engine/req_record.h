@@ -15,6 +15,24 @@ static inline struct cairn_swr *cairn_req_swr(struct cairn_requester *req,
 }
 
 /**
+ * cairn_req_told() - a run begins: may the write pointer have moved?
+ * @req: the requester
+ * @told: an event was recorded, as every post records one
+ *
+ * A requester without an event and without outstanding requests need not read the write
+ * pointer. Neither does one whose WQEs were fetched just now.
+ */
+static inline void cairn_req_told(struct cairn_requester *req, bool told)
+{
+	if (told || (req->una_rec != req->new_rec && !req->fetched))
+		req->look = true;
+}
+
+/* The part of cairn_req_start_wqe() for a ring that may have a WQE. */
+bool cairn_req_start_posted(struct cairn_qpc *qpc, bool first,
+			    struct cairn_ahead *ahead, u64 now);
+
+/**
  * cairn_req_start_wqe() - start the next WQE of the ring
  * @qpc: the QP
  * @first: more records may be allocated; the records then move
@@ -23,8 +41,14 @@ static inline struct cairn_swr *cairn_req_swr(struct cairn_requester *req,
  *
  * Return: false if no WQE is posted, or there is no record for it.
  */
-bool cairn_req_start_wqe(struct cairn_qpc *qpc, bool first,
-			 struct cairn_ahead *ahead, u64 now);
+static inline bool cairn_req_start_wqe(struct cairn_qpc *qpc, bool first,
+				       struct cairn_ahead *ahead, u64 now)
+{
+	const struct cairn_requester *req = &qpc->req;
+
+	return (req->look || req->posted) &&
+	       cairn_req_start_posted(qpc, first, ahead, now);
+}
 
 /**
  * cairn_req_fetch() - copy WQEs out of the ring for the next turn

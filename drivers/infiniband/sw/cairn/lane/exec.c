@@ -91,18 +91,13 @@ static void exec_unlock_side(struct cairn_exec_side *state)
 	smp_mb();			/* B */
 }
 
-/* Take the events. Every post records one. So a requester without an event and
- * without outstanding requests need not read the write pointer. Neither does one whose
- * WQEs were fetched just now.
- */
 static void exec_take_events(struct cairn_exec *exec, enum cairn_side_id side)
 {
-	const struct cairn_requester *req = &exec->qpc->req;
 	bool told = xchg(&exec->side[side].events, 0);	/* C */
 
 	lockdep_assert_held(&exec->side[side].lock);
 	if (side == CAIRN_REQ)
-		exec->look |= told || (req->una_rec != req->new_rec && !req->fetched);
+		cairn_req_told(&exec->qpc->req, told);
 }
 
 /* Was the packet sent by the peer of the connection, to the address that it is
@@ -438,10 +433,8 @@ bool cairn_exec_fetch(struct cairn_exec *exec, struct cairn_ahead *wqes)
 	if (!spin_trylock(&state->lock))
 		return false;
 	here = !cairn_drain_elsewhere(state);
-	if (here) {
-		exec->look = true;
+	if (here)
 		cairn_req_fetch(exec->qpc, wqes, exec_rate_time(exec));
-	}
 	/* The turn that follows takes the events of CPUs that failed to get the lock. */
 	spin_unlock(&state->lock);
 	return here;

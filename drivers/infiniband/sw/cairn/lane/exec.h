@@ -87,10 +87,6 @@ struct cairn_exec {
 	 */
 	const struct cairn_path *path;
 	bool kernel;		/* a kernel QP, see cairn_exec_kick() */
-	/* The write pointer may have moved since it was last read. Under
-	 * side[CAIRN_REQ].lock.
-	 */
-	bool look;
 	u32 slot;			/* in the lane's scheduler */
 	unsigned long wanted;		/* a bit for each side that wants a turn; atomic */
 	s32 debt[CAIRN_SIDES];		/* bytes (engine/sched.h); for the lane's thread */

@@ -157,6 +157,7 @@ static bool turn_of_seven(const struct rig *rig)
 	sim_enter(rig->a, CAIRN_REQ);
 	rig->a->rung = (struct cairn_qi_rung){ .ptr = rig->a->sq_tail,
 					     .valid = true };
+	cairn_req_told(&rig->a->c.req, true);
 	more = cairn_req_run(&rig->a->c, rig->s->now, &budget);
 	sim_leave(rig->a);
 	return more;

@@ -27,6 +27,7 @@
 #include "engine/env.h"
 #include "engine/fifo.h"
 #include "engine/pace.h"
+#include "engine/req_record.h"
 #include "engine/requester.h"
 #include "engine/responder.h"
 #include "engine/sched.h"
@@ -534,6 +535,7 @@ static void scale_serve(void)
 			prefetch_behind(SCALE_SEND, qp);
 		}
 		begin_run(SCALE_SEND);
+		cairn_req_told(&qp_at(slot)->c.req, true);
 		cairn_req_run(&qp_at(slot)->c, clock_now, &budget);
 		begin_run(SCALE_POST);
 		look_whether_it_waits(table[slot], slot);
@@ -585,6 +587,7 @@ static void scale_receive(struct train *train, enum cairn_side_id side)
 		begin_run(kind);
 		if (side == CAIRN_REQ) {
 			cairn_comp_rx(c, &pkt, clock_now);
+			cairn_req_told(&c->req, false);
 			cairn_req_run(c, clock_now, &budget);
 		} else {
 			cairn_resp_rx(c, &pkt, clock_now);

@@ -532,8 +532,6 @@ static void modify_flush_sqe(struct cairn_qp *qp)
 		struct cairn_budget budget = { CAIRN_MAX_REAPS, S32_MAX };
 
 		cairn_exec_lock(&qp->exec);
-		/* It is possible that no run has seen the last posts. */
-		qp->exec.look = true;
 		done = cairn_comp_flush_sqe(&qp->qpc, &budget);
 		cairn_exec_unlock(&qp->exec);
 		cond_resched();

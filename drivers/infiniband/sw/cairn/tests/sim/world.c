@@ -317,10 +317,13 @@ static void world_turn(struct sim_qp *qp, enum cairn_side_id side,
 	budget.bytes = budget.packets * 2048;
 	sim->turn_acks = 0;
 	sim_enter(qp, side);
-	if (side == CAIRN_REQ)
+	if (side == CAIRN_REQ) {
+		/* As in the driver, the turn of a lane that has fetched is no event. */
+		cairn_req_told(&qp->c.req, !ahead || !qp->c.req.fetched);
 		more = cairn_req_run(&qp->c, sim->now, &budget);
-	else
+	} else {
 		more = cairn_resp_run(&qp->c, sim->now, &budget);
+	}
 	sim_leave(qp);
 	sim_turn_over(qp, side);
 	sim_run_over(sim);
