@@ -41,15 +41,17 @@ void cairn_drain_begin(struct cairn_exec *exec, enum cairn_side_id side)
 	if (!cairn_draining(state)) {
 		atomic_inc(&exec->draining);
 		WRITE_ONCE(state->drain_cpu, smp_processor_id());
-	} else if (!drain->ending) {
+	} else if (drain->ending) {
+		/* The run of another side has run it: it leaves the list of the call. */
+		list_del(&state->drain);
+	} else {
 		return;
 	}
 	if (list_empty(&drain->sides)) {
 		drain->passes = 0;
 		cairn_after_rx_schedule(&drain->after_rx);
 	}
-	/* A bound side that the run of another one has run leaves the list of the call. */
-	list_move_tail(&state->drain, &drain->sides);
+	list_add_tail(&state->drain, &drain->sides);
 }
 
 static void drain_finish(struct cairn_exec_side *state)
