@@ -12,6 +12,10 @@ struct cairn_word {
 	u64 v;
 } __packed;
 
+struct cairn_half {
+	u32 v;
+} __packed;
+
 static __always_inline u64 cairn_word_get(const void *p)
 {
 	return ((const struct cairn_word *)p)->v;
@@ -19,11 +23,7 @@ static __always_inline u64 cairn_word_get(const void *p)
 
 static __always_inline u32 cairn_word_get_half(const void *p)
 {
-	const struct {
-		u32 v;
-	} __packed *half = p;
-
-	return half->v;
+	return ((const struct cairn_half *)p)->v;
 }
 
 static __always_inline void cairn_word_put(void *p, u64 v)
