@@ -388,13 +388,15 @@ static int frame_put_packet(struct cairn_frame *frame,
 			    struct frame_source *source)
 {
 	u32 len = frame_packet_len(pkt->opcode, pkt->payload_len);
+	u8 *to;
 
 	frame_set_base(frame, len);
 	if (!frame->room)
 		frame_next_fragment(frame);
 	if (frame->room < len)
 		return frame_put_pieces(frame, pkt, source);
-	return frame_put_whole(frame, pkt, source, frame_room(frame, &len), len);
+	to = frame_room(frame, &len);
+	return frame_put_whole(frame, pkt, source, to, len);
 }
 
 /* Leave the UDP checksum to the device, or to the stack in its place. */
@@ -450,6 +452,7 @@ static int frame_put_packets(struct cairn_frame *frame,
 	return err;
 }
 
+/* Return: as cairn_frame_fill(). */
 static u32 frame_fill_train(struct cairn_nic *nic, struct cairn_frame *frame,
 			    const struct cairn_packets *packets)
 {
