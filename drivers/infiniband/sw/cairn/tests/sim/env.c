@@ -31,6 +31,16 @@ u32 cairn_env_ah_rate(struct cairn_qpc *qpc, u32 ah)
 	return ah < SIM_AHS ? qp->s->host[qp->host].ah[ah].kbps : 0;
 }
 
+/* A port may write a train of one packet from its first packet as it is. */
+static void env_check_train(struct sim *sim, const struct cairn_train *train)
+{
+	u32 len = train->count > 1 ? train->seg : train->length;
+
+	if (train->first.payload_len != len)
+		sim_fail(sim, "a train begins with %u bytes, not with %u",
+			 train->first.payload_len, len);
+}
+
 int cairn_env_emit(struct cairn_qpc *qpc, enum cairn_side_id side,
 		   const struct cairn_train *train)
 {
@@ -38,6 +48,7 @@ int cairn_env_emit(struct cairn_qpc *qpc, enum cairn_side_id side,
 	int err;
 
 	check_turn(qp, side, "emit");
+	env_check_train(qp->s, train);
 	if (side == CAIRN_REQ && sim_room_stuck(qp, train))
 		return 0;
 	err = sim_emit(qp, side, train);
@@ -53,6 +64,7 @@ u32 cairn_env_emit_messages(struct cairn_qpc *qpc, const struct cairn_train *tra
 	u32 n;
 
 	check_turn(qp, CAIRN_REQ, "emit");
+	env_check_train(qp->s, train);
 	if (sim_room_stuck(qp, train))
 		return train->count;
 	n = sim_emit_messages(qp, train, part);
