@@ -6,9 +6,9 @@
  *
  * Counts what runs from the moment that DIRECTORY/begin exists until DIRECTORY/end does,
  * and writes DIRECTORY/counts: a line "address runs instructions" for each translated block
- * that ran, the address in hex, with the instructions of one run. Debian has no package with qemu-plugin.h, so
- * what is used of it is declared here (docs/devel/tcg-plugins.rst of QEMU; version 1 of
- * the interface, of QEMU 4.2 and later).
+ * that ran, the address in hex, with the instructions of one run. Debian has no package
+ * with qemu-plugin.h, so what is used of it is declared here (docs/devel/tcg-plugins.rst
+ * of QEMU; version 1 of the interface, of QEMU 4.2 and later).
  */
 #include <inttypes.h>
 #include <pthread.h>

@@ -210,6 +210,7 @@ static int frame_copy(const struct frame_source *source, u8 *to, const u8 *from,
 	return 0;
 }
 
+/* The ICRC is computed over the copy, because the original may change meanwhile. */
 static int frame_copy_payload(struct frame_source *source, u8 *to, u32 len)
 {
 	u32 n;
@@ -225,31 +226,21 @@ static int frame_copy_payload(struct frame_source *source, u8 *to, u32 len)
 	return 0;
 }
 
-/*
- * Copy @len bytes of payload. The ICRC is computed over the copy, because the
- * original may change meanwhile. This goes in pieces that are still in the
- * cache.
- */
+/* Put @len bytes of payload into the room of the body, piece by piece. */
 static int frame_put_payload(struct cairn_frame *frame,
 			     struct frame_source *source, u32 len, u32 *crc)
 {
 	u32 n;
 
 	for (; len; len -= n) {
-		const u8 *from;
 		u8 *to;
 
 		n = len;
 		to = frame_room(frame, &n);
-		for (u32 piece, done = 0; done < n; done += piece) {
-			piece = min_t(u32, n - done, PAGE_SIZE);
-			from = frame_source_bytes(source, &piece);
-			if (frame_copy(source, to + done, from, piece))
-				return -EFAULT;
-			if (!frame->local)
-				*crc = cairn_icrc_update(*crc, to + done,
-							 piece);
-		}
+		if (frame_copy_payload(source, to, n))
+			return -EFAULT;
+		if (!frame->local)
+			*crc = cairn_icrc_update(*crc, to, n);
 	}
 	return 0;
 }

@@ -16,7 +16,7 @@
 #define CRC32_POLY	0xedb88320u	/* reflected */
 #define STREAMS		4
 #define WORD		8		/* bytes */
-#define HALF		4
+#define HALF		4		/* bytes */
 /* Fewer bytes, as of the headers of most packets, are not worth an indirect call. */
 #define SHORT		(3 * WORD)
 #define AFTER_ID	(14 + 8)	/* bytes of IPv4 and UDP header */
