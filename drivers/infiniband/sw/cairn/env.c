@@ -423,23 +423,13 @@ void cairn_env_drop_held(struct cairn_qpc *qpc)
 int cairn_env_sq_tail(struct cairn_qpc *qpc, u32 *tail)
 {
 	struct cairn_qp *qp = qpc_to_cairn_qp(qpc);
-	struct cairn_queue *sq = &qp->sq;
-	bool all = qpc->req.sq_next == sq->seen;
 	int err;
 
-	*tail = sq->seen;
-	if (all && !qpc->req.look)
-		return 0;
-	/* All known units have started, so the pointer is read again now. */
-	if (all)
-		qpc->req.look = false;
-	err = cairn_host_index_newest(sq, qp->exec.nic, qpc->req.sq_done,
+	err = cairn_host_index_newest(&qp->sq, qp->exec.nic, qpc->req.sq_done,
 				      qpc->req.sq_next, tail);
-	if (err)
-		return err;
-	trace_cairn_posted(&qp->exec, *tail, *tail - sq->seen);
-	sq->seen = *tail;
-	return 0;
+	if (!err)
+		trace_cairn_posted(&qp->exec, *tail, *tail - qpc->req.sq_tail);
+	return err;
 }
 
 void cairn_env_sq_copy(struct cairn_qpc *qpc, u32 idx, u32 units, void *buf)

@@ -268,7 +268,7 @@ static void comp_flush_ring(struct cairn_qpc *qpc, struct cairn_ahead *ahead,
 	u32 tail, rounds = 2;
 
 	while (rounds-- && !req->ring_bad) {
-		if (cairn_env_sq_tail(qpc, &tail))
+		if (cairn_req_tail(qpc, &tail))
 			req->ring_bad = true;
 		else if (!comp_flush_units(qpc, tail - req->sq_next, ahead,
 					   budget))

@@ -373,11 +373,9 @@ int cairn_env_held(struct cairn_qpc *qpc, u32 psn, struct cairn_pkt *pkt);
 void cairn_env_drop_held(struct cairn_qpc *qpc);
 
 /**
- * cairn_env_sq_tail() - the send write pointer
- * @qpc: the QP; req.sq_done is the read pointer, units before req.sq_next are known.
- *	req.look: the pointer is read again, and look is cleared, when these have started
- * @tail: ring unit; sq_next itself means that no more units were posted by now, or
- *	by the last event
+ * cairn_env_sq_tail() - read the send write pointer
+ * @qpc: the QP; req.sq_done is the read pointer, units before req.sq_next are known
+ * @tail: ring unit; sq_next itself means that no more units were posted by now
  *
  * Return: 0; -EINVAL: the host's pointer is out of range (queue/qicache.h).
  */

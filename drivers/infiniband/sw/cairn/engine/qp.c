@@ -29,6 +29,7 @@ static void qp_reset_requester(struct cairn_requester *req, u32 sq_idx)
 	req->swr = swr;
 	req->swr_mask = mask;
 	req->sq_next = sq_idx;
+	req->sq_tail = sq_idx;
 	req->sq_done = sq_idx;
 	req->ssn = 1;
 }

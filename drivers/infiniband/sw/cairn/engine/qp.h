@@ -258,7 +258,6 @@ struct cairn_requester {
 	u32 wqe_idx;		/* ring unit of ext->wqe, if wqe_valid */
 	u8 wqe_valid : 1;
 	u8 look : 1;		/* the write pointer may have moved since it was read */
-	u8 posted : 1;		/* ring units from sq_next on are known to be posted */
 	u8 implied_nak : 1;	/* handled; ignored until progress is made */
 	u8 ring_bad : 1;	/* the ring cannot be walked any more */
 	u8 timed : 1;		/* record ext->latency.rec is being timed */
@@ -278,6 +277,7 @@ struct cairn_requester {
 	 * them still get a durable completion.
 	 */
 	u32 kept_rec;
+	u32 sq_tail;		/* ring units before it are posted, as last read */
 	struct cairn_gap gap;
 	/* Cold. */
 	struct cairn_persist_req persist;

@@ -96,17 +96,33 @@ static void req_bad_ring(struct cairn_qpc *qpc)
 	cairn_qpc_fatal(qpc);
 }
 
+int cairn_req_tail(struct cairn_qpc *qpc, u32 *tail)
+{
+	struct cairn_requester *req = &qpc->req;
+	bool all = req->sq_tail == req->sq_next;
+	int err;
+
+	*tail = req->sq_tail;
+	if (all && !req->look)
+		return 0;
+	if (all)
+		req->look = false;
+	err = cairn_env_sq_tail(qpc, tail);
+	if (!err)
+		req->sq_tail = *tail;
+	return err;
+}
+
 /* Posted units that have not started; 0: none. */
 static u32 req_posted_units(struct cairn_qpc *qpc)
 {
 	struct cairn_requester *req = &qpc->req;
 	u32 tail;
 
-	if (cairn_env_sq_tail(qpc, &tail)) {
+	if (cairn_req_tail(qpc, &tail)) {
 		req_bad_ring(qpc);
 		return 0;
 	}
-	req->posted = tail != req->sq_next;
 	return tail - req->sq_next;
 }
 
@@ -258,7 +274,6 @@ bool cairn_req_start_posted(struct cairn_qpc *qpc, bool first,
 	cairn_latency_start(req, swr, now);
 	cairn_env_started(qpc, swr);
 	req->sq_next += units;
-	req->posted = units != avail;
 	req->new_rec++;
 	return true;
 }

@@ -28,6 +28,16 @@ static inline void cairn_req_told(struct cairn_requester *req, bool told)
 		req->look = true;
 }
 
+/**
+ * cairn_req_tail() - the send write pointer
+ * @qpc: the QP
+ * @tail: ring unit; req.sq_next itself: no more units were posted by the last event. When
+ *	all known units have started, the host's pointer is read once for each cairn_req_told()
+ *
+ * Return: 0; -EINVAL: the host's pointer is out of range.
+ */
+int cairn_req_tail(struct cairn_qpc *qpc, u32 *tail);
+
 /* The part of cairn_req_start_wqe() for a ring that may have a WQE. */
 bool cairn_req_start_posted(struct cairn_qpc *qpc, bool first,
 			    struct cairn_ahead *ahead, u64 now);
@@ -46,7 +56,7 @@ static inline bool cairn_req_start_wqe(struct cairn_qpc *qpc, bool first,
 {
 	const struct cairn_requester *req = &qpc->req;
 
-	return (req->look || req->posted) &&
+	return (req->look || req->sq_tail != req->sq_next) &&
 	       cairn_req_start_posted(qpc, first, ahead, now);
 }
 

@@ -29,7 +29,6 @@ struct cairn_queue {
 	u32 depth;			/* units, power of two */
 	u32 key;			/* in the cache */
 	u32 index;			/* device's own pointer, see qinfo_dev */
-	u32 seen;			/* send queue: the host's pointer at the last read */
 	struct cairn_qinfo_dev *dev;	/* space 1 */
 	struct cairn_qinfo_host *host;	/* space 3 */
 	struct cairn_qicache *cache;	/* for queue/host_index.h, as key and rung */

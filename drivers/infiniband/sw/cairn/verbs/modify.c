@@ -476,7 +476,6 @@ static void modify_reset(struct cairn_qp *qp)
 	lockdep_assert_held(&qp->exec.side[CAIRN_RESP].lock);
 	cairn_host_index_reset(sq);
 	sq->index = cairn_queue_host_index(sq);
-	sq->seen = sq->index;
 	cairn_qpc_reset(&qp->qpc, sq->index);
 	cairn_odp_waits_reset(qp);
 	qp->qpc.attrs = (struct cairn_qp_attrs){ .pmtu = CAIRN_MIN_PMTU };

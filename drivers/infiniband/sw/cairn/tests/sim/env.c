@@ -466,7 +466,7 @@ void cairn_env_drop_held(struct cairn_qpc *qpc)
 	sim_drop_held(to_sim_qp(qpc));
 }
 
-static int env_read_sq_tail(struct cairn_qpc *qpc, u32 *tail)
+int cairn_env_sq_tail(struct cairn_qpc *qpc, u32 *tail)
 {
 	struct sim_qp *qp = to_sim_qp(qpc);
 	struct sim *sim = qp->s;
@@ -478,6 +478,7 @@ static int env_read_sq_tail(struct cairn_qpc *qpc, u32 *tail)
 	struct cairn_qi_told told = { qp->sq_tail, qp->rung };
 	int ret;
 
+	check_turn(qp, CAIRN_REQ, "write pointer");
 	/* another queue evicts the entry */
 	if (!(++sim->qi_looks % 7))
 		cairn_qicache_drop(&sim->qicache, qpc->qpn);
@@ -489,24 +490,6 @@ static int env_read_sq_tail(struct cairn_qpc *qpc, u32 *tail)
 	qp->rung.valid = false;
 	ret = cairn_qicache_newest(&sim->qicache, qpc->qpn, &range, told, tail);
 	return min(ret, 0);
-}
-
-int cairn_env_sq_tail(struct cairn_qpc *qpc, u32 *tail)
-{
-	struct sim_qp *qp = to_sim_qp(qpc);
-	bool all = qpc->req.sq_next == qp->sq_seen;
-	int err;
-
-	check_turn(qp, CAIRN_REQ, "write pointer");
-	*tail = qp->sq_seen;
-	if (all && !qpc->req.look)
-		return 0;
-	if (all)
-		qpc->req.look = false;
-	err = env_read_sq_tail(qpc, tail);
-	if (!err)
-		qp->sq_seen = *tail;
-	return err;
 }
 
 /* A host that writes while the device reads: change a random byte of the ring. */

@@ -142,7 +142,6 @@ struct sim_qp *sim_qp(struct sim *sim, u32 host, const struct sim_qp_init *init)
 	qp->c.cc.params = &sim->cc;
 	qp->c.cc.line_kbps = 100000000;
 	cairn_qpc_init(&qp->c);
-	qp->sq_seen = qp->sq_tail;
 	cairn_qpc_reset(&qp->c, qp->sq_tail);
 	return qp;
 }
@@ -190,7 +189,6 @@ void sim_modify(struct sim_qp *qp, enum cairn_state state)
 void sim_reset(struct sim_qp *qp)
 {
 	cairn_qpc_set_state(&qp->c, CAIRN_QP_RESET);
-	qp->sq_seen = qp->sq_tail;
 	cairn_qpc_reset(&qp->c, qp->sq_tail);
 	cairn_qicache_drop(&qp->s->qicache, qp->c.qpn);
 	qp->rung.valid = false;

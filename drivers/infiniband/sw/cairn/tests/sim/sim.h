@@ -236,7 +236,6 @@ struct sim_qp {
 	u8 *sq;
 	u32 sq_head;		/* oldest unit in use, as released */
 	u32 sq_tail;
-	u32 sq_seen;		/* sq_tail at the last read */
 	u32 copies;		/* of the send ring */
 	u32 copied;		/* units */
 	struct cairn_qi_rung rung;	/* pointer of a doorbell, not handled yet */
